@@ -5,7 +5,7 @@ cd "$(dirname "$0")"
 
 usage() {
   cat <<'TEXT'
-usage: ./export.sh [CHALLENGE] [--api exec|invoke]
+usage: ./export.sh [CHALLENGE] [--api exec|invoke] [--reproducible]
 
 Runs build.sh, which checks the ground truth first (PODIUM_SKIP_CHECK=1 skips that), and writes to dist/
   <image>_<version>.tar.gz               the image, for the phase's evaluation method
@@ -14,10 +14,19 @@ Runs build.sh, which checks the ground truth first (PODIUM_SKIP_CHECK=1 skips th
 
 The same commit and the same base image give the same image, whose digest is printed: every time in it is that of the
 last commit, or SOURCE_DATE_EPOCH.
+
+The platform refuses a ground truth that it has seen before, in any phase. The archive therefore has a file build.txt
+with name, version and date; --reproducible leaves it out, and the same ground truth gives the same archive.
 TEXT
 }
 
 [[ ${1:-} == -h || ${1:-} == --help ]] && { usage; exit 0; }
+reproducible=
+arguments=()
+for argument; do
+  if [[ $argument == --reproducible ]]; then reproducible=yes; else arguments+=("$argument"); fi
+done
+set -- "${arguments[@]}"
 exec 3>&1
 tag=$(./build.sh "$@" | { last=''; while IFS= read -r line; do last=$line; echo "$line" >&3; done; echo "$last"; })
 tag=${tag#Built }
@@ -48,14 +57,16 @@ docker run --rm --network=none --entrypoint=python "$tag" -c 'print(open("/opt/s
 finish "$sbom_file"
 
 # The platform extracts this into its ground truth folder. The challenge's own folder is in the archive: its name is the
-# challenge's. Order, times and owners are fixed: the same ground truth gives the same checksum.
-(
-  cd ground-truth
-  content=("$challenge")
-  [[ -n $challenge ]] || content=(*)
-  tar --create --dereference --sort=name --mtime=@0 --owner=0 --group=0 --numeric-owner --mode=u=rwX,go=rX \
-    --exclude=.DS_Store --exclude=__pycache__ -- "${content[@]}"
-) | gzip -9 -n >"$partial"
+# challenge's. Order, times and owners are fixed: the same ground truth gives the same checksum, but for build.txt.
+content=("$challenge")
+[[ -n $challenge ]] || content=($(cd ground-truth && echo *))
+content=(-C "$PWD/ground-truth" -- "${content[@]}")
+if [[ -z $reproducible ]]; then
+  printf 'name: %s\nversion: %s\ndate: %s\n' "$name" "$version" "$(date --utc +%Y-%m-%dT%H:%M:%S.%NZ)" >"$work/build.txt"
+  content=(-C "$PWD/$work" build.txt "${content[@]}")
+fi
+tar --create --dereference --sort=name --mtime=@0 --owner=0 --group=0 --numeric-owner --mode=u=rwX,go=rX \
+  --exclude=.DS_Store --exclude=__pycache__ "${content[@]}" | gzip -9 -n >"$partial"
 finish "$ground_truth_file"
 
 show() { echo "  $1  $(du -h "$1" | cut -f1)  sha256 $(sha256sum "$1" | cut -d' ' -f1)"; }

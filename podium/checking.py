@@ -6,7 +6,7 @@ import re
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from statistics import median
 from typing import Any, get_args
@@ -15,6 +15,7 @@ from podium.challenges import KINDS, challenge_from_settings, problems_of_file, 
 from podium.challenges.base import AnyChallenge
 from podium.challenges.format import (
     CHALLENGE_FILE,
+    METRICS_CODE,
     REFERENCES,
     Description,
     check_name,
@@ -26,7 +27,8 @@ from podium.challenges.settings import ENGINE, ChallengeFile
 from podium.errors import ConfigurationError, preload_readers
 from podium.evaluation import problems_of_cases
 from podium.execution.executor import Executor
-from podium.figures import Figures, put
+from podium.figures import Figures, get, holds, put
+from podium.metrics.declaration import GivenFigure, Metric
 from podium.metrics.engines import EngineName
 from podium.platform.jobs import Runtime
 from podium.platform.metrics_file import CaseResult
@@ -35,6 +37,9 @@ from podium.readers.files import list_files
 MOST_COMPARED = 10  # references that both engines are compared on, and an organiser's own metrics are tried on
 ENGINES = get_args(EngineName)
 
+_INSTANT = 1e-3  # seconds: faster than any limit
+_MACRO = ".macro"
+_NEARLY = 1e-3  # METEOR of a text and itself is not quite 1
 _NAMES_A_TABLE = re.compile(r"'[^']+\.(?:csv|tsv|json)'")
 _LEAST_CLIP = 0.01  # of log_loss: one case costs 4.6 at most
 
@@ -51,13 +56,12 @@ class Checked:
 
 @dataclass(frozen=True, kw_only=True)
 class _Examined:
-    """One reference, read in full; `images` is None where images are not compared, `tried` what the organiser's own
-    metrics made of it."""
+    """One reference, read in full; `images` is None where images are not compared."""
 
     description: Description
     digest: bytes
     images: Sequence[Sequence[str]] | None
-    tried: tuple[Sequence[Figures], Sequence[str]] = ((), ())
+    perfect: Figures  # the row of a prediction that nothing is wrong with
 
 
 def check(name: str, path: Path, *, images: Path | None, executor: Executor) -> Checked:
@@ -96,7 +100,8 @@ def check(name: str, path: Path, *, images: Path | None, executor: Executor) -> 
     if images is not None and challenge.overlays is None:
         checked.warnings.append(f"References of the kind '{challenge.kind}' are not compared with images.")
     references = _references(path, file, challenge, checked)
-    _examine(challenge, references, images, executor, checked)
+    is_right = not assembled.problems and assembled.code_error is None
+    _examine(challenge, references, images, executor, checked, best=_natively(challenge) if is_right else None)
     return checked
 
 
@@ -149,10 +154,17 @@ def _references(path: Path, file: ChallengeFile, challenge: AnyChallenge, checke
     return {case: reference for case, reference in references.items() if case not in incomplete}
 
 
-def _examine(
-    challenge: AnyChallenge, references: Mapping[str, Any], images: Path | None, executor: Executor, checked: Checked
+def _examine(  # noqa: PLR0913  (what is examined, and by whom)
+    challenge: AnyChallenge,
+    references: Mapping[str, Any],
+    images: Path | None,
+    executor: Executor,
+    checked: Checked,
+    *,
+    best: AnyChallenge | None,
 ) -> None:
-    """Read every reference in full: errors, warnings and statistics go to `checked`."""
+    """Read every reference in full: errors, warnings and statistics go to `checked`. `best` scores a perfect
+    submission, where the settings are right and the packages installed."""
     files = list_files(images).files if images is not None else None
 
     def examine(case: str) -> _Examined:
@@ -163,11 +175,10 @@ def _examine(
         if files is not None and challenge.overlays is not None:
             geometries = challenge.format.geometries(content)
             found = challenge.overlays.check_images(case, description.shapes, geometries, files)
-        tried = challenge.scorer.try_own_metrics(content) if case in rehearsed else ((), ())
-        return _Examined(description=description, digest=digest, images=found, tried=tried)
+        row = _perfect_row(best, content) if best is not None else {}
+        return _Examined(description=description, digest=digest, images=found, perfect=row)
 
     preload_readers(challenge.format.libraries)
-    rehearsed = sorted(references)[:MOST_COMPARED]
     outcomes = executor.run(sorted(references), examine, label="checking references")
     examined: dict[str, _Examined] = {}
     for case, outcome in outcomes.items():
@@ -179,24 +190,62 @@ def _examine(
             named = [file for file in own if file.name in error] or (own if not _NAMES_A_TABLE.match(error) else ())
             where = f"{REFERENCES}/{named[0].name}" if named else case
             checked.errors.append(f"{where}: {outcome.error} {outcome.detail or ''}".rstrip())
-    checked.errors += _errors_of_code(challenge, [each.tried for each in examined.values()])
+    if examined and getattr(challenge.settings, "own_metrics", None):
+        some = [references[case] for case in sorted(examined)[:MOST_COMPARED]]
+
+        def try_code(_: str) -> Sequence[str]:
+            return challenge.scorer.try_own_metrics(map(challenge.format.read_reference, some))
+
+        tried = executor.run([METRICS_CODE], try_code, label="trying own metrics")[METRICS_CODE]
+        checked.errors += tried.value if tried.value is not None else [f"{METRICS_CODE}: {tried.error}"]
     checked.warnings += _warnings(examined)
     descriptions = [each.description for each in examined.values()]
     if descriptions and len(descriptions) == len(references):  # else too little is known of all
         checked.warnings += challenge.format.doubts_about_all(descriptions)
+        if best is not None and all(each.perfect for each in examined.values()):
+            checked.warnings += _doubts_about_the_best(best, {case: each.perfect for case, each in examined.items()})
     checked.statistics += [f"cases: {len(references)}", *_statistics(descriptions)]
 
 
-def _errors_of_code(challenge: AnyChallenge, tried: Sequence[tuple[Sequence[Figures], Sequence[str]]]) -> Sequence[str]:
-    """What the organiser's own metrics raise on references against themselves and against damaged copies, and over all
-    of these, also where one case has no prediction; the first problem of every line."""
-    problems = [problem for _, raised in tried for problem in raised]
-    copies = list(zip(*(rows for rows, _ in tried if rows), strict=True))
-    if copies:
-        *whole, missing = copies
-        for rows in (*whole, (missing[0], *whole[0][1:])):
-            problems += challenge.scorer.try_own_cohort(rows)
-    return list({problem.partition(" raises ")[0]: problem for problem in reversed(problems)}.values())
+def _natively(challenge: AnyChallenge) -> AnyChallenge | None:
+    """The challenge by Podium's own code, which is faster and needs fewer packages; None where the organiser's own
+    metrics take part."""
+    settings = published_settings(challenge)
+    if not KINDS[challenge.kind].has_engine:
+        return challenge
+    if settings.get("own_metrics"):
+        return None
+    own = challenge_from_settings(challenge.name, challenge.kind, {**settings, ENGINE: "native"})
+    return replace(own, scoreboard=replace(own.scoreboard, tables={}))
+
+
+def _perfect_row(challenge: AnyChallenge, content: Any) -> Figures:
+    """Empty where a package that scoring needs is not installed."""
+    with suppress(ImportError):
+        case = challenge.scorer.perfect(content)
+        return {**challenge.scoreboard.row(case), **challenge.scorer.facts(case)}
+    return {}
+
+
+def _doubts_about_the_best(challenge: AnyChallenge, rows: Mapping[str, Figures]) -> Iterator[str]:
+    """What teams are ranked by, formulas and means over classes in which a perfect submission does not score best."""
+    results = [CaseResult(case=case, status="scored", metrics=row) for case, row in rows.items()]
+    found = challenge.aggregate(results, Runtime(by_case=dict.fromkeys(rows, _INSTANT)))
+    board = challenge.scoreboard
+    figures: dict[str, Metric | GivenFigure] = {metric.mean_path: metric for metric in board.metrics}
+    figures |= {each.path: each for each in (*board.cohort_metrics, *board.formulas)}
+    paths = [*(each.path for each in challenge.ranking.criteria), *challenge.board.figures]
+    paths += [path for path in figures if path.endswith(_MACRO)]
+    for path in dict.fromkeys(map(board.resolved, paths)):
+        if (figure := figures.get(path)) is None:
+            continue
+        best = figure.highest if figure.direction == "higher" else figure.lowest
+        if not holds(found, path):
+            yield f"A perfect submission has no value of '{path}': these references leave it undefined."
+        elif math.isfinite(best) and abs(get(found, path) - best) > _NEARLY * max(1.0, abs(best)):
+            absent = " A declared class without a case counts 0 in it." if path.endswith(_MACRO) else ""
+            score = f"{get(found, path):.4g}"
+            yield f"A perfect submission scores {score} in '{path}', not the best value, {best:g}.{absent}"
 
 
 # The two engines on damaged copies of the references: evidence for a choice.

@@ -32,8 +32,7 @@ if TYPE_CHECKING:
 UNKNOWN_KEY = "unknown_key"
 """The type of a validation error whose message already says what is wrong with a key."""
 
-OWN_METRIC_FAILED = "The challenge's own metric"
-"""How the sentence on a case begins that an organiser's metrics.py could not score."""
+OWN_METRIC_FAILED = "The challenge's own metric"  # how the sentence on a case begins that metrics.py could not score
 
 READER_PACKAGES = ("h5py", "SimpleITK")
 

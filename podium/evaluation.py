@@ -49,7 +49,7 @@ from podium.errors import (
     UsageError,
     preload_readers,
 )
-from podium.execution.executor import CaseOutcome, Executor, available_workers
+from podium.execution.executor import SCORING, CaseOutcome, Executor, available_workers
 from podium.execution.processes import Processes
 from podium.figures import Figures
 from podium.metrics import Floats
@@ -382,7 +382,7 @@ def _score(task: Task, collected: Collected[Any], executor: Executor) -> list[Ca
 
     challenge.scorer.import_packages()
     challenge.share_cores(workers=executor.workers, cases=len(collected.predictions))
-    scored = executor.run(sorted(collected.predictions), score, label="scoring")
+    scored = executor.run(sorted(collected.predictions), score, label=SCORING)
     errors = dict(collected.refused)
     for case, outcome in scored.items():
         if outcome.error is not None:
@@ -436,11 +436,15 @@ def write_evaluation(
         settings=published_settings(task.challenge),
         aggregates=task.challenge.aggregate(results, collected.runtime),
         counts=Counts.of(results, unmatched=len(collected.unmatched)),
-        computed_by=_with_versions(task.challenge.computed_by),
+        computed_by=_with_versions(task.challenge.packages(results)),
         results=results,
     )
-    if evaluation.counts.scored == 0:
-        _refuse_own_failure(results)
+    own = next((each.error for each in results if (each.error or "").startswith(OWN_METRIC_FAILED)), None)
+    if evaluation.counts.scored == 0 and own is not None:
+        raise OrganiserError(
+            f"{own.partition(' on this case')[0]} on every case that it was given. The organisers have to fix it; they "
+            "can find details in the log."
+        )
     if output is not None:
         write_metrics(_published(task, evaluation), output)
     if evaluation.counts.scored == 0:
@@ -478,15 +482,6 @@ def _published(task: Task, evaluation: MetricsFile) -> MetricsFile:
             public_key=public_key,
         )
     return evaluation.model_copy(update={"aggregates": aggregates, "results": rows, "sealed": sealed})
-
-
-def _refuse_own_failure(results: Sequence[CaseResult]) -> None:
-    errors = [result.error for result in results if (result.error or "").startswith(OWN_METRIC_FAILED)]
-    if errors and errors[0] is not None:
-        raise OrganiserError(
-            f"{errors[0].partition(' on this case')[0]} on every case that it was given. The organisers have to fix "
-            "it; they can find details in the log."
-        )
 
 
 def _nothing_scored(results: Sequence[CaseResult]) -> str:

@@ -16,6 +16,7 @@ from podium.errors import Refused, SubmissionError
 from podium.platform.jobs import Job, case_of, normalize_nfc
 from podium.platform.submission import ARCHIVE_ENDINGS, Submission, SubmissionNames
 from podium.readers.files import SafeFile, escape_for_display, is_printable
+from podium.readers.formats import IMAGE_ENDINGS
 
 NOT_EXPECTED = "is not an expected case"
 
@@ -195,11 +196,16 @@ class CaseNames:
     def nearly(self, name: str) -> tuple[str, str] | None:
         """An expected case that a file's name nearly has, and what is different; None where no case is near."""
         stem = case_of(name)
-        for case in (self._by_key or {}).values():
-            if stem.casefold() == case.casefold():
-                return case, "the ending" if stem == case else "upper and lower case"
-        begun = [case for case in (self._by_key or {}).values() if re.match(rf"{re.escape(case)}[._ -]", stem)]
-        return (max(begun, key=len), "what follows the case") if begun else None
+        case = self._by_letters.get(stem.casefold())
+        if case is not None:
+            return case, "the ending" if stem == case else "upper and lower case"
+        parts = [stem[: each.start()].casefold() for each in re.finditer("[._ -]", stem)]
+        begun = [self._by_letters[part] for part in parts if part in self._by_letters]
+        return (begun[-1], "what follows the case") if begun else None
+
+    @cached_property
+    def _by_letters(self) -> Mapping[str, str]:
+        return {case.casefold(): case for case in (self._by_key or {}).values()}
 
     def of_file(self, name: str) -> str | None:
         """The case that a file's or input's name means, without its extension."""
@@ -239,6 +245,7 @@ class _Sorter:
         self.pairing = Pairing()
         self._layout = layout
         self._names = CaseNames(cases, layout)
+        self._only = next(iter(cases)) if cases is not None and len(cases) == 1 else ""
         self._hinted: set[str] = set()
 
     def _hint(self, name: str) -> str:
@@ -246,8 +253,10 @@ class _Sorter:
         if name.lower().endswith(ARCHIVE_ENDINGS):
             cause, hint = "archive", "; an archive inside the submission is not opened: put its files there instead"
         elif (near := self._names.nearly(name)) is not None:
-            template = next((each for each in self._layout.files if each.is_bare), None)
-            wanted = near[0] if template is None else str(template).replace("<case>", near[0])
+            template = next((str(each) for each in self._layout.files if each.is_bare), "<case>")
+            if near[1] == "the ending" and not (name.endswith(IMAGE_ENDINGS) and template.endswith(IMAGE_ENDINGS)):
+                return ""  # the file of another value
+            wanted = template.replace("<case>", near[0])
             cause, hint = near[1], f"; it differs from '{escape_for_display(wanted)}' in {near[1]}"
         else:
             return ""
@@ -266,7 +275,9 @@ class _Sorter:
 
     def _add_prediction(self, name: str, file: SafeFile | None, refusal: str | None) -> None:
         last = PurePosixPath(name).name
-        fits = {found[0]: (template, found[1]) for template in self._layout.files if (found := template.match(name))}
+        fits = self._fits(name)
+        if not fits and self._only:  # the platform removes a folder that all files are in
+            fits = self._fits(f"{self._only}/{name}")
         case = self._names.find(*fits)
         if fits and self._layout.any_extension:
             case = self._names.of_file(last)
@@ -281,6 +292,10 @@ class _Sorter:
         template, part = (fitting or list(fits.values()))[0]
         where = f"{PurePosixPath(name).parent}/" if template.choices else name
         self._add(case, Candidate(where=where, label=name, part=part, source=file, refusal=refusal))
+
+    def _fits(self, name: str) -> Mapping[str, tuple[Template, str]]:
+        """By the case that a template finds in the name: the template, and the step or array."""
+        return {found[0]: (template, found[1]) for template in self._layout.files if (found := template.match(name))}
 
     def _add_table(self, read: Callable[[SafeFile], Iterator[tuple[str, Entry]]], file: SafeFile) -> None:
         try:

@@ -5,9 +5,9 @@
 
 import json
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -21,7 +21,8 @@ from podium.execution.executor import Executor, available_workers
 from podium.execution.processes import Processes
 from podium.figures import html_table
 from podium.platform.metrics_file import sorted_outside
-from podium.platform.submission import SubmissionShape, open_submission, submission_names
+from podium.platform.submission import Submission, SubmissionShape, open_submission, submission_names
+from podium.readers.files import escape_for_display
 from podium.readers.images import Geometry
 from podium.sandbox.decoders import decoders
 
@@ -160,6 +161,7 @@ def validate(
             geometries = (manifest.geometries or {}).get(case, {}) if manifest else {}
             return chosen.format.check_prediction(collected.predictions[case], shapes, geometries)
 
+        lost_folder = _lost_folder(chosen, opened, expected=manifest.cases if manifest else None)
         predicted = sorted(collected.predictions)
         if found is None:
             preload_readers(libraries)
@@ -182,10 +184,25 @@ def validate(
         challenge=chosen.name,
         cases=len(collected.predictions),
         problems=problems,
-        warnings=[collected.runtime.warning] if collected.runtime.warning else [],
+        warnings=[each for each in (collected.runtime.warning, lost_folder) if each],
         case_warnings={case: outcome.value or () for case, outcome in outcomes.items()},
         not_checked=list(_not_checked(chosen, manifest)),
     )
+
+
+def _lost_folder(challenge: AnyChallenge, submission: Submission, *, expected: Collection[str] | None) -> str | None:
+    """A warning where all files are in one folder and their cases are known by its name alone."""
+    names = [file.name for file in submission.files]
+    folder = os.path.commonpath([PurePosixPath(name).parent for name in names]) if names else ""
+    templates = challenge.format.layout.files
+    for name in names if folder and (expected is None or len(expected) > 1) else ():
+        rest = name[len(folder) + 1 :]
+        if any(each.match(name) for each in templates) and not any(each.match(rest) for each in templates):
+            return (
+                f"All files are in the folder '{escape_for_display(folder)}'. The platform removes such a folder from "
+                f"an archive, and '{escape_for_display(name)}' then belongs to no case: add a file beside the folder."
+            )
+    return None
 
 
 def _not_checked(challenge: AnyChallenge, manifest: Manifest | None) -> Iterator[str]:
@@ -194,7 +211,7 @@ def _not_checked(challenge: AnyChallenge, manifest: Manifest | None) -> Iterator
         yield "which cases are expected"
         if challenge.format.libraries:
             yield "the sizes of arrays and images"
-    if challenge.format.has_geometry and (manifest is None or manifest.geometries is None):
+    if "SimpleITK" in challenge.format.libraries and (manifest is None or manifest.geometries is None):
         yield "the spacing, origin and direction of images"
 
 

@@ -40,6 +40,7 @@ NOT_RUN = {
 }
 """Commands that are left out, and why. Every other line of a `bash` block is run."""
 
+WALK = "docs/first-phase.md"
 NEEDS_DOCKER = re.compile(r"^(\./build\.sh|\./export\.sh|docker )|\bdist/")
 
 
@@ -112,10 +113,14 @@ def write_kidneys(challenge: Path, toml: str) -> None:
 
 
 def run_page(tree: Path, page: str, *, with_docker: bool) -> None:
-    """Run the commands of a page in their order, in one shell that stops at the first error."""
+    """Run the commands of a page in their order, in one shell that stops at the first error.
+
+    With Docker: of pages other than the walk, only the installation and the blocks that need it.
+    """
     script = ["set -euo pipefail", ". .venv/bin/activate", *AT_HAND[page], "deactivate"]
     for block in blocks(ROOT / page):
-        for command in commands(block) if block.language == "bash" else ():
+        is_needed = page == WALK or "activate" in block.text or any(map(NEEDS_DOCKER.search, commands(block)))
+        for command in commands(block) if block.language == "bash" and (is_needed or not with_docker) else ():
             if command not in NOT_RUN and (with_docker or not NEEDS_DOCKER.search(command)):
                 script += [f"echo '== {page}, block at line {block.line}' >&2", command]
     environment = {**os.environ, "PYTHONPATH": str(tree)}

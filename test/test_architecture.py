@@ -34,7 +34,7 @@ CONTAINER = {
 SCORING = {*FOUNDATION, "challenges", "execution", "sandbox", "evaluation", "validation"}
 TOOLS = {
     "tools.ranking": {"errors", "figures", "metrics", "platform", "challenges", "readers.files", "execution.executor"},
-    "tools.report": {*SCORING, "tools.ranking"},
+    "tools.report": {*SCORING, "tools.ranking", "tools.freehand"},
     "tools.arena": {*SCORING, "tools.ranking.result", "tools.report.page", "tools.report.png"},
     "tools.judge": SCORING,
     "tools.simulation": SCORING,
@@ -155,7 +155,7 @@ LIGHT_COMMANDS = {
     "new liver --output {out}": RULES,
     "leaderboard carotid": RULES,
     "leaderboard reports": RULES,
-    "check ground-truth/carotid --workers 1": RULES | {"h5py"},
+    "check ground-truth/carotid --workers 1": RULES | {"h5py", "scipy"},
     "check ground-truth/reports --workers 1": RULES,
     "manifest --ground-truth ground-truth/lesions --output {out}/cases.json --workers 1": RULES | {"SimpleITK", "cc3d"},
     f"validate {MOLAR} --challenge reports --workers 1": RULES | {"rich"},

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from challenges import carotid_files, freehand_files, lesions_folders
+from challenges.declared.declaring import write_challenge
 from metrics import made as freehand_golden
 from places import ROOT
 
@@ -306,13 +307,18 @@ def test_everything_that_freehand_lacks(tmp_path: Path) -> None:
 # Statistics and what is implausible
 
 
+def doubts(found: Checked) -> list[str]:
+    """Of the references alone."""
+    return [warning for warning in found.warnings if not warning.startswith("A perfect submission")]
+
+
 def test_one_class_only_and_masks_that_are_all_empty(carotid: Path) -> None:
     for seed, case in enumerate("abc"):
         mask = carotid_files.mask(carotid_files.LONG, seed=seed)
         mask[mask == 1] = 0
         carotid_files.write_case(carotid / f"references/{case}_label.h5", long_mask=mask, cls=1)
     found = checked(carotid)
-    assert found.warnings == [
+    assert doubts(found) == [
         "The mask 'long_plaque' is empty in all references.",
         "All references have the class 'high_risk': figures such as AUROC are undefined.",
     ]
@@ -321,7 +327,7 @@ def test_one_class_only_and_masks_that_are_all_empty(carotid: Path) -> None:
 
 def test_a_class_without_a_case(carotid: Path) -> None:
     change(carotid, "high_risk = 1 }", "high_risk = 1, top = 2 }")
-    assert checked(carotid).warnings == ["No reference has the class 'top'."]
+    assert doubts(checked(carotid)) == ["No reference has the class 'top'."]
 
 
 @pytest.mark.parametrize(
@@ -346,7 +352,7 @@ def test_spacing(spacing: tuple[float, ...], warning: str | None, lesions: Path)
 
 def test_volumes_and_empty_references(lesions: Path) -> None:
     add_lesions(lesions, "a", lesions_folders.NOTHING)
-    assert checked(lesions).warnings == ["All references are empty: there is no lesion to find."]
+    assert doubts(checked(lesions)) == ["All references are empty: there is no lesion to find."]
     add_lesions(lesions, "b", lesions_folders.LESION)
     found = checked(lesions)
     assert found.warnings == []
@@ -487,3 +493,43 @@ def test_damaged_copies_differ_from_the_reference() -> None:
     assert moved.tolist() == [[0, 1, 1, 1]] * 3
     assert thinner.tolist() == [[1, 1, 0, 0]] * 3
     assert fewer.tolist() == [[1, 1, 1, 0]] * 3
+
+
+# A perfect submission scores the best value, or the check says so.
+
+
+@pytest.mark.parametrize(
+    "folder",
+    sorted(path.parent for top in ("ground-truth", "gallery") for path in ROOT.glob(f"{top}/*/challenge.toml")),
+    ids=lambda path: path.name,
+)
+def test_a_perfect_submission_scores_best_in_every_sample_and_gallery_challenge(folder: Path) -> None:
+    found = checked(folder)
+    assert found.errors == []
+    assert [warning for warning in found.warnings if "perfect submission" in warning] == []
+
+
+RISK = (
+    '[values.v]\nkind = "class"\ntable = "p.csv"\ncolumn = "v"\nclasses = { low = 0, mid = 1, high = 2 }\n'
+    '[[metrics]]\nkind = "f1"\n[figures]\nscore = "100 * f1.macro"\n[ranking]\nby = "score"\n'
+)
+
+
+def test_a_declared_class_without_a_case_keeps_f1_macro_below_the_best_value(tmp_path: Path) -> None:
+    found = checked(write_challenge(tmp_path / "risk", RISK, {"p.csv": "case,v\na,0\nb,1\nc,1\n"}))
+    assert found.errors == []
+    macro = "A perfect submission scores 0.6667 in 'f1.macro', not the best value, 1. A declared class without a case "
+    assert f"{macro}counts 0 in it." in found.warnings
+    assert "A perfect submission scores 66.67 in 'score', not the best value, 100." in found.warnings
+
+
+def test_a_formula_that_even_a_perfect_submission_has_no_value_of(tmp_path: Path) -> None:
+    toml = (
+        '[values.v]\nkind = "probability"\npositive = "ill"\ntable = "p.csv"\ncolumn = "v"\n'
+        '[[metrics]]\nkind = "auroc"\n'
+        '[figures]\nscore = { formula = "2 * auroc - 1", undefined = "exclude" }\n[ranking]\nby = "score"\n'
+    )
+    found = checked(write_challenge(tmp_path / "one", toml, {"p.csv": "case,v\na,1\nb,1\n"}))
+    words = "A perfect submission has no value of '{}': these references leave it undefined."
+    assert found.errors == []
+    assert words.format("score") in found.warnings

@@ -1,7 +1,10 @@
 """What the pages tell people to type works as it stands there; what needs Docker is run by container/test_pages.py."""
 
 import json
+import os
 import shutil
+import subprocess
+import sys
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -15,6 +18,7 @@ from places import ROOT
 
 from podium import evaluate
 from podium.checking import check
+from podium.cli import main
 from podium.execution.executor import Serial
 
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -73,6 +77,37 @@ def test_the_formulas_of_declared_challenges_pass_check(tmp_path: Path) -> None:
     assert check("kidney", tmp_path / "kidney", images=None, executor=Serial()).errors == []
 
 
+@pytest.fixture(scope="module")
+def scored(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """All sample teams of carotid, scored, and the case list."""
+    folder = tmp_path_factory.mktemp("carotid")
+    for team in (ROOT / "test/submissions/carotid").iterdir():
+        output = folder / "results" / team.name
+        evaluate(team, ground_truth=ROOT / "ground-truth/carotid", output=output, executor=Serial())
+    command = ["manifest", "--ground-truth", str(ROOT / "ground-truth/carotid"), "--output", str(folder / "cases.json")]
+    assert main(command) == 0
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("page", "columns", "command"),
+    [
+        ("README.md", 110, "rank results --output ranking"),
+        ("docs/ranking.md", 80, "rank results --output ranking"),
+        ("docs/participants.md", 80, f"validate {ROOT}/test/submissions/carotid/dropout --cases cases.json"),
+    ],
+    ids=["README", "ranking", "participants"],
+)
+def test_the_output_on_a_page_is_what_the_command_prints(page: str, columns: int, command: str, scored: Path) -> None:
+    """The table of a page: the text that has a line below its headings."""
+    (shown,) = [block.text for block in blocks(ROOT / page) if block.language == "text" and "───" in block.text]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "COLUMNS": str(columns)}
+    program = [sys.executable, "-m", "podium", *command.split()]
+    done = subprocess.run(program, cwd=scored, env=environment, capture_output=True, text=True, check=False)
+    lines = [line.rstrip() for line in done.stdout.splitlines()]
+    assert [line for line in shown.splitlines() if line not in lines] == []
+
+
 def executed(page: str, **known: Any) -> dict[str, Any]:
     (program,) = [block.text for block in blocks(ROOT / page) if block.language == "python"]
     exec(compile(program, page, "exec"), known)
@@ -92,3 +127,35 @@ def test_python_for_participants(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     executed("docs/participants.md", case="csv_0007", long_mask=mask, trans_mask=mask, predicted_class=1)
     with h5py.File(tmp_path / "csv_0007_pred.h5") as file:
         assert {*file} == {"long_mask", "trans_mask", "cls"}
+
+
+TABLE = """\
+kind = "declared"
+title = "Volumes"
+version = "1.0"
+per_case = "full"
+[values.volume]
+kind = "number"
+range = [0, 100]
+table = "answers.json"
+column = "volume"
+reference_table = "references.json"
+[[metrics]]
+kind = "mae"
+[ranking]
+by = "mae.mean"
+"""
+
+
+def test_both_forms_of_a_json_table(tmp_path: Path) -> None:
+    forms = [block.text for block in blocks(ROOT / "docs/declared.md") if block.language == "json"]
+    challenge = tmp_path / "volumes"
+    (challenge / "references").mkdir(parents=True)
+    (challenge / "challenge.toml").write_text(TABLE)
+    (challenge / "references/references.json").write_text(forms[0])
+    for number, form in enumerate(forms):
+        (tmp_path / str(number)).mkdir()
+        (tmp_path / str(number) / "answers.json").write_text(form)
+        found = evaluate(tmp_path / str(number), ground_truth=challenge, executor=Serial())
+        assert (found.counts.scored, found.aggregates["mae"]["mean"]) == (2, 0)
+    assert len(forms) == 2

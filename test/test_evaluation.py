@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 import tarfile
+import time
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,7 @@ from places import ROOT
 from readers.made import zip_bytes
 
 from podium.challenges import load_challenge
+from podium.challenges.declared.format import DeclaredFormat
 from podium.challenges.format import read_challenge_folders
 from podium.cli.main import main
 from podium.errors import Refused, UsageError
@@ -602,6 +604,25 @@ def test_cases_that_are_left_when_the_time_is_over_fail(
     assert run.rows["a"]["error"] == "The time limit was reached before this case started."
     assert run.rows["a"]["metrics"]["segmentation"] == 0
     assert evaluate(files, "--time-limit", "1000").metrics["counts"]["scored"] == 3
+
+
+@pytest.mark.usefixtures("processes")
+def test_a_case_that_runs_when_the_time_is_over_fails(
+    files: Path, evaluate: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where the platform ends a run, nothing is uploaded: the limit must hold for a case that never ends, too."""
+    read = DeclaredFormat.read
+
+    def never_ends(self: Any, prediction: Any, expected: Any, warnings: list[str]) -> Any:
+        if prediction["risk"].name == "a_pred.h5":
+            time.sleep(3600)
+        return read(self, prediction, expected, warnings)
+
+    monkeypatch.setattr(DeclaredFormat, "read", never_ends)
+    run = evaluate(files, "--time-limit", "15", "--workers", "2")
+    assert run.code == 0
+    assert run.rows["a"]["error"] == "The time limit was reached while this case was scored."
+    assert run.rows["c"]["status"] == "scored"
 
 
 @pytest.mark.parametrize("limit", ["soon", "-1", "0", "inf"])

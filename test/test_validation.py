@@ -355,3 +355,35 @@ def test_what_cannot_be_checked_is_said_at_the_end(
 def test_jobs_with_several_inputs_need_no_case_list(sample: str, capfd: pytest.CaptureFixture[str]) -> None:
     code = main(["validate", str(ROOT / "test/submissions" / sample), "--challenge", sample.partition("/")[0]])
     assert code == 0, capfd.readouterr().out
+
+
+# The platform removes a folder that all files of an archive are in.
+
+
+def test_the_only_case_may_have_lost_its_folder(tmp_path: Path) -> None:
+    truth = write_ground_truth(tmp_path, {"a": LESION})
+    for step in range(3):
+        write_file(tmp_path / "team" / f"iter_{step}.nii.gz", _image(tmp_path, LESION))
+    assert evaluate(tmp_path / "team", ground_truth=truth, executor=Serial()).counts.scored == 1
+    truth = write_ground_truth(tmp_path / "two", {"a": LESION, "b": LESION})
+    with pytest.raises(SubmissionError, match=r"the first is iter_0\.nii\.gz: it is not named <case>/iter"):
+        evaluate(tmp_path / "team", ground_truth=truth, executor=Serial())
+
+
+def test_validate_says_that_the_platform_removes_a_folder(scenes: Mapping[str, Scene], tmp_path: Path) -> None:
+    scene = scenes["lesions"]
+    for name, content in scene.files.items():
+        write_file(tmp_path / "both/deep" / name, content)
+        if name.startswith("a/"):
+            write_file(tmp_path / "one/deep" / name, content)
+    (warning,) = validate(tmp_path / "one", cases=scene.manifest, executor=Serial()).warnings
+    assert warning.startswith(
+        "All files are in the folder 'deep/a'. The platform removes such a folder from an archive, "
+    )
+    assert validate(tmp_path / "one", challenge="lesions", executor=Serial()).warnings == [warning]
+    assert validate(tmp_path / "both", cases=scene.manifest, executor=Serial()).warnings == []
+    (tmp_path / "one/README.md").touch()
+    assert validate(tmp_path / "one", cases=scene.manifest, executor=Serial()).warnings == []
+    only = scene.manifest.model_copy(update={"cases": {"a": scene.manifest.cases["a"]}})
+    (tmp_path / "one/README.md").unlink()
+    assert validate(tmp_path / "one", cases=only, executor=Serial()).warnings == []

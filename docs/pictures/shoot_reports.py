@@ -1,10 +1,12 @@
-"""Takes docs/pictures/report-ranking.png and report-phone.png: reports of the samples in a real browser (Chromium).
+"""Takes the pictures of reports of the samples in docs/pictures/, in a real browser (Chromium).
 
     ./demo.sh && python docs/pictures/shoot_reports.py
 
-The first is the ranking of the carotid samples on a desktop, the second a participant's report on a phone in the dark.
+report-ranking.png is the ranking of the carotid samples on a desktop, report-ranking-table.png a part of it for the
+README, report-phone.png a participant's report on a phone in the dark.
 """
 
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -29,7 +31,7 @@ def main() -> None:
         ranking = DEMO / "carotid/ranking/report.html"
         shot = screenshot(ranking, workspace, width=1280, height=1660, dark=False)
         save(shot, "report-ranking.png")
-        save(shot.crop((0, 0, 1280, 760)), "report-ranking-top.png")  # for the README
+        save(table_and_chart(ranking, workspace), "report-ranking-table.png")  # for the README
         page = workspace / "lesions.html"
         report = [
             sys.executable,
@@ -52,6 +54,26 @@ def screenshot(page: Path, workspace: Path, *, width: int, height: int, dark: bo
     command = [*BROWSER, theme, *options, page.resolve().as_uri()]
     subprocess.run(command, check=True, capture_output=True)  # noqa: S603  (our own page)
     return Image.open(target).convert("RGB")
+
+
+def table_and_chart(page: Path, workspace: Path) -> Image.Image:
+    """The ranking's table and the first chart below it, without what stands between them."""
+    from playwright.sync_api import sync_playwright
+
+    target = workspace / "table.png"
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
+        tab = browser.new_page(viewport={"width": 1280, "height": 800})
+        tab.goto(page.resolve().as_uri())
+        section = tab.locator("section", has=tab.locator("h2", has_text="Ranking")).first
+        section.locator("> :not(h2, :has(table), figure)").evaluate_all("all => all.forEach(one => one.remove())")
+        section.evaluate("node => { node.style.padding = '0 24px'; }")
+        tab.wait_for_timeout(2000)
+        section.scroll_into_view_if_needed()
+        section.screenshot(path=target)
+        browser.close()
+    picture = Image.open(target).convert("RGB")
+    return picture.crop((0, 0, picture.width, min(picture.height, round(picture.width * 0.6))))
 
 
 def side_by_side(tall: Image.Image) -> Image.Image:

@@ -13,7 +13,7 @@ A `Kind` builds challenges from settings; `KINDS` are all of them, and `load_cha
 
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib import import_module
 from pathlib import Path
@@ -41,6 +41,7 @@ from podium.errors import ConfigurationError, Refused, ValidationProblem
 from podium.figures import LARGEST_FIGURE, Figures, get, numbers, put
 from podium.metrics.aggregation import add_groups, aggregate, recombined
 from podium.metrics.declaration import Direction, Scoreboard
+from podium.metrics.engines import OWN
 from podium.platform.jobs import Runtime
 from podium.platform.metrics_file import CaseResult, CaseScore
 from podium.platform.privacy import (
@@ -72,12 +73,14 @@ class Outlined:
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Overlay:
     """One view of a case. `image` is 2-D of any numeric type, None where the organiser has none; `aspect` is the height
-    of a pixel over its width."""
+    of a pixel over its width, `pixel_mm` its width, None where the format has no unit. `small`: one of a row."""
 
     title: str
     image: NDArray[Any] | None
     layers: Mapping[str, Outlined]
     aspect: float = 1.0
+    pixel_mm: float | None = None
+    small: bool = False
 
 
 # What a report draws of all cases together: data only, so that a challenge knows nothing of pages.
@@ -141,17 +144,16 @@ class Scorer(ABC, Generic[PredictionT, ContentT, CaseT]):
     def score_missing(self, expected: ContentT) -> CaseT:
         """A case without a usable prediction."""
 
+    @abstractmethod
+    def perfect(self, expected: ContentT) -> CaseT:
+        """A case with nothing wrong: what the best possible submission scores can be computed before there is one."""
+
     def damaged(self, expected: ContentT) -> Sequence[CaseT]:  # noqa: ARG002  (the interface)
         """The reference and copies of it with faults, compared with it: on these metrics can be tried."""
         return ()
 
-    def try_own_metrics(self, expected: ContentT) -> tuple[Sequence[Figures], Sequence[str]]:  # noqa: ARG002
-        """Compare a reference with copies of itself by the organiser's own metrics: what rows keep of each copy and of
-        a missing prediction, and everything that the organiser's code raises."""
-        return (), ()
-
-    def try_own_cohort(self, rows: Sequence[Figures]) -> Sequence[str]:  # noqa: ARG002  (the interface)
-        """What the organiser's own metrics of all cases raise on such rows."""
+    def try_own_metrics(self, references: Iterable[ContentT]) -> Sequence[str]:  # noqa: ARG002  (the interface)
+        """What the organiser's own metrics raise on references that are compared with copies of themselves."""
         return ()
 
     def facts(self, case: CaseT) -> Figures:  # noqa: ARG002  (the interface)
@@ -244,6 +246,13 @@ class Challenge(Generic[SettingsT, PredictionT, ReferenceT]):
             add_groups(self.scoreboard, members, figures)
         # metrics.json has at least one figure, also where none has a value, such as a lone AUROC of one class.
         return figures or {"scored_cases": sum(result.status == "scored" for result in results)}
+
+    def packages(self, results: Sequence[CaseResult]) -> Mapping[str, str]:
+        """What computed each metric of these results: Podium where a package has no form for missing answers."""
+        rows = [result.metrics for result in results]
+        figures = [each for each in self.scoreboard.cohort_metrics if each.exact is not None]
+        own = {each.path.partition(".")[0] for each in figures if each.exact and each.exact(rows) is None}
+        return {metric: OWN if metric in own else package for metric, package in self.computed_by.items()}
 
     def _grouped(self, results: Sequence[CaseResult]) -> dict[str, list[CaseResult]]:
         groups: dict[str, list[CaseResult]] = {}

@@ -7,12 +7,12 @@ applies the resulting `RankingRule` and knows no challenge.
 import math
 import operator
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 import numpy as np
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from podium.challenges.settings import FigureName, Finite, Positive, Settings, Text, problems_of, without_problems
 from podium.errors import ValidationProblem, did_you_mean
@@ -40,20 +40,36 @@ _ABBREVIATION = re.compile(
     r"rq|sd|sq|ssim|tp|tre)\b"
 )
 _COMPARISONS = {">=": operator.ge, "<=": operator.le, ">": operator.gt, "<": operator.lt}
-Otherwise = Finite | Literal["exclude"]
 Bound = Annotated[float, Field(strict=True)]  # may be infinite
 
 # The four tables as settings.
 
 
-class FigureSettings(Settings):
+class GatedSettings(Settings):
+    """`where`: a condition on the figures of a case; where it does not hold, the figure is `otherwise`."""
+
+    where: Text | None = None
+    otherwise: Finite | Literal["exclude"] | None = None
+
+    @model_validator(mode="after")
+    def _have_both(self) -> Self:
+        if (self.where is None) != (self.otherwise is None):
+            raise ValueError("'where' is a condition, 'otherwise' the figure where it does not hold: give both")
+        return self
+
+    def gate(self, key: tuple[str | int, ...]) -> Gate | None:
+        """Of the figure whose table in challenge.toml has this key."""
+        otherwise = None if isinstance(self.otherwise, str) else self.otherwise
+        return None if self.where is None else Gate(where=self.where, otherwise=otherwise, key=(*key, "where"))
+
+
+class FigureSettings(GatedSettings):
     """A figure with more than its formula.
 
     direction  needed where the terms do not decide it
     range      lowest and highest value [derived from the terms]
     undefined  what terms without a value do: mean, min, max and harmonic leave them out, or they count as their worst
                value; needed in `[figures]` where the references can leave a term without a value
-    where      in `[case_figures]`: a condition on the case's figures; where it does not hold, the figure is `otherwise`
     """
 
     formula: Text
@@ -62,8 +78,6 @@ class FigureSettings(Settings):
     range: tuple[Bound, Bound] | None = None
     unit: str = ""
     undefined: Undefined | None = None
-    where: Text | None = None
-    otherwise: Otherwise | None = None
 
 
 class LeaderboardSettings(Settings):
@@ -232,34 +246,36 @@ class ExtendedBoard:
 
     def _gate(self, gate: Gate, metric: Metric, before: Scoreboard[Any]) -> Gate:
         """The gate with its condition resolved; where that is wrong, the problems say so."""
-        left, *signs_and_sides = re.split(r"(>=|<=|>|<)", gate.where)
-        if len(signs_and_sides) != 2:
-            self._problems.add((*gate.key, "where"), "is not a condition such as 'dice.liver >= 0.2'")
+        left, *compared = re.split(r"(>=|<=|>|<)", gate.where)
+        if len(compared) != 2:
+            self._problems.add(gate.key, "is not a condition such as 'dice.liver >= 0.2'")
             return gate
-        sign, right = signs_and_sides
+        sign, right = compared
         try:
-            sides = parse(left), parse(right)
+            difference = parse(f"({left}) - ({right})")
         except FormulaError as error:
-            self._problems.add((*gate.key, "where"), str(error))
+            self._problems.add(gate.key, str(error))
             return gate
         if gate.otherwise is not None and not metric.lowest <= gate.otherwise <= metric.highest:
-            words = f"is {gate.otherwise:g}, outside the figure's range of {metric.lowest:g} to {metric.highest:g}"
-            self._problems.add((*gate.key, "otherwise"), words)
-        names = {
-            name: self._found_metric((*gate.key, "where"), name, before) for side in sides for name in side.names()
-        }
-        hidden = tuple(f"{path}." for path in self.confidential)
-        if any(f"{term.name}.".startswith(hidden) for term in names.values() if term is not None):
-            self.confidential.append(metric.name)
+            words = f"has otherwise = {gate.otherwise:g}, outside {metric.lowest:g} to {metric.highest:g}"
+            self._problems.add(gate.key, words)
+        found = {name: self._found_metric(gate.key, name, before) for name in difference.names()}
+        terms = {name: term.name for name, term in found.items() if term is not None}
+        self._hide(metric.name, terms.values())
 
         def applied(row: Figures, figure: float | None) -> float | None:
-            terms = {name: np.asarray(get(row, term.name), np.float64) for name, term in names.items() if term}
-            one, other = (float(side.value(terms)) for side in sides)
-            if figure is None or math.isnan(one) or math.isnan(other):  # nothing decides: there is no figure
+            value = float(difference.value({name: np.asarray(get(row, at), np.float64) for name, at in terms.items()}))
+            if figure is None or math.isnan(value):  # nothing decides: there is no figure
                 return None
-            return figure if _COMPARISONS[sign](one, other) else gate.otherwise
+            return figure if _COMPARISONS[sign](value, 0) else gate.otherwise
 
         return replace(gate, applied=applied)
+
+    def _hide(self, name: str, terms: Iterable[str]) -> None:
+        """A figure is confidential if one that it is made of is."""
+        hidden = tuple(f"{path}." for path in self.confidential)
+        if any(f"{term}.".startswith(hidden) for term in terms):
+            self.confidential.append(name)
 
     def _add_case_figures(self) -> None:
         for name, given in self._settings.case_figures.items():
@@ -270,23 +286,15 @@ class ExtendedBoard:
                 self._problems.add(key, f"is already the name of a metric; choose another than '{name}'")
             elif prepared is not None:
                 metric = prepared.case_metric(name)
-                if not isinstance(given, str) and (gate := self._gate_of(given, key)) is not None:
-                    metric = replace(metric, of_row=_behind(self._gate(gate, metric, self.board), prepared.of_row))
+                if isinstance(given, FigureSettings) and (gate := given.gate(key)) is not None:
+                    metric = replace(metric, gate=self._gate(gate, metric, self.board))
                 self.board = replace(self.board, metrics=(*self.board.metrics, metric))
-                hidden = tuple(f"{path}." for path in self.confidential)
-                if any(f"{term}.".startswith(hidden) for term in prepared.names.values()):
-                    self.confidential.append(name)
-
-    def _gate_of(self, settings: FigureSettings, key: tuple[str, ...]) -> Gate | None:
-        found, problems = gate_of(settings.where, settings.otherwise, key)
-        for problem in problems:
-            self._problems.add(problem.key, problem.words)
-        return found
+                self._hide(name, prepared.names.values())
 
     def _add_figures(self) -> None:
         for name, given in self._settings.figures.items():
             key = ("figures", name)
-            if isinstance(given, FigureSettings) and (given.where or given.otherwise is not None):
+            if isinstance(given, FigureSettings) and given.where is not None:
                 self._problems.add((*key, "where"), "is a condition on single cases: it belongs to [case_figures]")
                 continue
             terms = self.board.named
@@ -318,16 +326,20 @@ class ExtendedBoard:
         known_terms = {name: _known(each) for name, each in terms.items()}
         known = node.known(known_terms)
         undefined, no_value_if = _without_terms(key, settings, node, known_terms)
+        derived = next((each for each, sign in _BETTER.items() if sign == known.better), None)
+        direction = settings.direction or derived
         if undefined:
             self._problems.add(place if settings.undefined is None else (*key, "undefined"), undefined)
-            return None
-        direction = settings.direction or next((each for each, sign in _BETTER.items() if sign == known.better), None)
-        if direction is None:
+        elif direction is None:
             self._problems.add(
                 place,
                 "needs a direction: its terms do not say whether higher or lower is better; write "
                 f'{key[-1]} = {{ formula = "...", direction = "lower" }}',
             )
+        elif derived not in (None, direction):
+            words = f'is "{direction}", but by its terms {derived} is better: "{settings.formula}"'
+            self._problems.add((*key, "direction"), words)
+        if undefined or direction is None or derived not in (None, direction):
             return None
         if settings.range is not None:
             lowest, highest = settings.range
@@ -465,23 +477,6 @@ class ExtendedBoard:
         return paths if len(paths) <= _MOST_HEADLINE else tuple(criteria)
 
 
-def _behind(gate: Gate, of_row: Callable[[Figures], float | None]) -> Callable[[Figures], float | None]:
-    return lambda row: gate.applied(row, of_row(row))
-
-
-def gate_of(
-    where: str | None, otherwise: float | str | None, key: tuple[str | int, ...]
-) -> tuple[Gate | None, Sequence[ValidationProblem]]:
-    """The gate of a table with `where` and `otherwise`, None where it has none; and what is wrong with the two."""
-    if where is None and otherwise is None:
-        return None, ()
-    if where is None or otherwise is None:
-        lacking = "where" if where is None else "otherwise"
-        words = "is missing: 'where' is a condition, 'otherwise' what the figure is where it does not hold"
-        return None, [ValidationProblem(key=(*key, lacking), words=words)]
-    return Gate(where=where, otherwise=None if isinstance(otherwise, str) else otherwise, key=key), ()
-
-
 def _words(titles: Sequence[str], settings: RankingSettings) -> str:
     listed = f"{', '.join(titles[:-1])} and {titles[-1]}" if len(titles) > 1 else titles[0]
     if settings.method == "positions_by_case":
@@ -551,7 +546,7 @@ class _PreparedFormula:
             highest=self.known.highest,
             worst=worst,
             unit=self.unit,
-            of_row=self.of_row,
+            of_row=self._of_row,
             median=f"{name}.median",
             count=f"{name}.n",
             no_value_if=self.known.no_value_if,
@@ -578,7 +573,7 @@ class _PreparedFormula:
             terms = {name: np.where(np.isnan(term), self.worst[name], term) for name, term in terms.items()}
         return evaluated(self.node, terms, exclude=self.undefined == "exclude")
 
-    def of_row(self, row: Figures) -> float | None:
+    def _of_row(self, row: Figures) -> float | None:
         """Arithmetic without a result is the worst of the range, as in `[figures]`; None if that is infinite."""
         terms = {path: np.asarray(get(row, path), dtype=np.float64) for path in self.names.values()}
         value = float(self._of_values(terms))

@@ -138,11 +138,8 @@ def lines_of(problems: Sequence[ReferenceProblem]) -> Sequence[str]:
     places: dict[str, list[str]] = {}
     for each in problems:
         places.setdefault(each.what, []).append(each.where)
-    return [
-        f"{line}: {what}"
-        for what, where in places.items()
-        for line in (where if len(where) <= _NAMED else [listed(where)])
-    ]
+    few = {what: where if len(where) <= _NAMED else [listed(where)] for what, where in places.items()}
+    return [f"{place}: {what}" for what, where in few.items() for place in where]
 
 
 def listed(names: Sequence[str]) -> str:
@@ -181,9 +178,6 @@ class Description:
 
 class Format(ABC, Generic[PredictionT, ReferenceT, ContentT]):
     """Files and jobs. What reads a file reads it in full and raises `Refused` for what the file's author has to fix."""
-
-    has_geometry: bool = False
-    """Whether the headers of a prediction's images are compared with the reference's."""
 
     @property
     @abstractmethod

@@ -44,6 +44,7 @@ EXIT_CODES = (
 
 _LOG = logging.getLogger("podium")
 _LONGEST_SENTENCE = 1000
+_LONGEST_LINE = 10_000  # of the log: the platform drops lines of more than 64 KiB
 _MOST_LINES = 260
 _KEPT_FOR_THE_END = 40
 _MOST_OF_A_KIND = 15
@@ -149,8 +150,7 @@ def add_time_limit(parser: argparse.ArgumentParser) -> None:
         type=_positive_seconds,
         default=given,  # argparse checks a default that is text as if it had been typed
         metavar="SECONDS",
-        help="for the whole evaluation: no new case starts after this; the remaining cases fail "
-        f"[${TIME_LIMIT_VARIABLE}, else none]",
+        help=f"for the whole evaluation: cases that are not scored by then fail [${TIME_LIMIT_VARIABLE}, else none]",
     )
 
 
@@ -328,8 +328,9 @@ class _PrintingHandler(logging.Handler):
 
 
 def _shortened(text: str, *, most: int) -> str:
-    """At most `most` lines: of a longer text its start and its end, where a traceback says what went wrong."""
-    lines = text.rstrip().splitlines()
+    """At most `most` lines, none so long that the platform drops it: of a longer text its start and its end, where a
+    traceback says what went wrong."""
+    lines = [line[:_LONGEST_LINE] for line in text.rstrip().splitlines()]
     if len(lines) <= most:
         return "\n".join(lines)
     head, tail = most // 2, most - most // 2 - 1

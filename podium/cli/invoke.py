@@ -11,7 +11,7 @@ from contextlib import suppress
 from http.server import BaseHTTPRequestHandler
 from multiprocessing.connection import Connection
 from socketserver import ThreadingTCPServer
-from threading import Lock, Thread
+from threading import Event, Lock, Thread
 from typing import Any
 
 from podium.cli.arguments import BAKED_GROUND_TRUTH, chosen_challenge, end
@@ -21,6 +21,7 @@ from podium.kernel import signals_blocked, unblock_signals
 
 _FORK = multiprocessing.get_context("fork")
 _SECONDS_TO_END = 10.0
+_SECONDS_OF_AN_ANSWER = 8.0
 _BODY_LENGTH = re.compile("[0-9]{1,6}")
 
 
@@ -38,6 +39,7 @@ def serve_evaluations(options: argparse.Namespace) -> int:
         try:
             evaluator.wait_until_warm()
             server.evaluate = evaluator.run
+            server.is_ready.set()
             print(f"Ready: POST /invoke on port {server.server_address[1]} starts an evaluation.", flush=True)
             evaluator.join()
         except EOFError:
@@ -69,7 +71,8 @@ class EvaluationServer(ThreadingTCPServer):
     """`POST /invoke` runs `evaluate` and answers by its exit code: 201 for 0, 422 for 1 (the submission is unusable),
     500 for others; 409 while another evaluation runs, since both would read the same `/input`.
 
-    As long as `evaluate` is None this and `GET /health` answer 503.
+    As long as `evaluate` is None both wait. The platform asks `GET /health` with a time limit of 10 s, and waits 10 s
+    after any answer but 200: so that one answers 200 before its time is up, and `POST /invoke` waits for the rest.
     """
 
     allow_reuse_address = True
@@ -78,15 +81,16 @@ class EvaluationServer(ThreadingTCPServer):
     def __init__(self, address: tuple[str, int]) -> None:
         super().__init__(address, _Handler)
         self.evaluate: Callable[[], int] | None = None
+        self.is_ready = Event()
         self._running = Lock()
 
     def invoke(self) -> tuple[int, str]:
         """Status and text of the answer to `POST /invoke`."""
-        if self.evaluate is None:
-            return 503, "Not ready yet; GET /health says when."
         if not self._running.acquire(blocking=False):
             return 409, "An evaluation is running; only one can run at a time."
         try:
+            self.is_ready.wait()
+            assert self.evaluate is not None
             code = self.evaluate()
         except (EOFError, OSError):
             return 500, "The process that starts the evaluations has ended."
@@ -111,10 +115,9 @@ class _Handler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         if self.path != "/health":
             self._answer(404, "There are GET /health and POST /invoke.")
-        elif self.server.evaluate is not None:
-            self._answer(200, "Ready.")
         else:
-            self._answer(503, "Not ready yet.")
+            self.server.is_ready.wait(_SECONDS_OF_AN_ANSWER)
+            self._answer(200, "Ready.")
 
     def do_POST(self) -> None:
         length = self.headers.get("Content-Length", "0")

@@ -116,6 +116,7 @@ def _add_scheme(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--weights",
         type=_assignments(_weight),
+        action=_Merged,
         default={},
         metavar="NAME=W,...",
         help="weights of the metrics' positions in the general schemes [1 each]",
@@ -143,6 +144,7 @@ def _add_table(parser: argparse.ArgumentParser) -> None:
     table.add_argument(
         "--direction",
         type=_directions,
+        action=_Merged,
         metavar="NAME=higher,...",
         help="which direction of each metric is better; 'higher' or 'lower' alone means all others; hd95* means all "
         "metrics that begin so",
@@ -150,6 +152,7 @@ def _add_table(parser: argparse.ArgumentParser) -> None:
     table.add_argument(
         "--worst",
         type=_assignments(_finite),
+        action=_Merged,
         metavar="NAME=VALUE,...",
         help="what a missing value counts as, by metric; hd95* means all metrics that begin so",
     )
@@ -422,6 +425,18 @@ def _assignments(read: Callable[[str], Any]) -> Callable[[str], dict[str, Any]]:
     return parse
 
 
+class _Merged(argparse.Action):
+    """May be given several times: what all of them say counts, and no name may have two values."""
+
+    def __call__(self, parser: argparse.ArgumentParser, namespace: Any, values: Any, option_string: Any = None) -> None:
+        before = getattr(namespace, self.dest) or {}
+        twice = next((name for name in values if before.get(name, values[name]) != values[name]), None)
+        if twice is not None:
+            name = f"'{twice}'" if twice else "all other metrics"
+            parser.error(f"argument {option_string}: {name}: both {before[twice]} and {values[twice]} are given")
+        setattr(namespace, self.dest, {**before, **values})
+
+
 def _finite(text: str) -> float:
     from podium.figures import finite_number
 
@@ -481,7 +496,7 @@ def add_report(verbs: Verbs) -> None:
     )
     overlays = parser.add_argument_group(
         "overlays of the worst cases",
-        "For organisers only: they show the hidden reference. All three options are needed.",
+        "For organisers only: they show the hidden reference. Without --images they are drawn on black.",
     )
     overlays.add_argument("--images", type=Path, metavar="DIR", help="the images that the predictions belong to")
     overlays.add_argument(
@@ -496,9 +511,9 @@ def add_report(verbs: Verbs) -> None:
 def _report(options: argparse.Namespace) -> int:
     from podium.tools.report.page import REPORT_FILE, Report, write_report
 
-    given = [options.images, options.submission, options.ground_truth]
-    if any(given) and not all(given):
-        raise UsageError("Overlays need all of --images, --submission and --ground-truth.")
+    is_asked_for = options.images or options.submission or options.ground_truth
+    if is_asked_for and not (options.submission and options.ground_truth):
+        raise UsageError("Overlays need both --submission and --ground-truth.")
     is_ranking = _is_ranking(options.file)
     if is_ranking and options.key:
         raise UsageError("--key belongs to a metrics.json; give it to 'podium rank'.")
@@ -532,7 +547,7 @@ def _submission_page(options: argparse.Namespace) -> str:
     cohort = read_cohorts([options.file], key=options.key)[0]
     file = cohort.files[0]
     overlays: Sequence[OverlayPicture] = ()
-    if options.images:
+    if options.submission:
         with _overlay_source(options, file.content.challenge) as source:
             scored = submission_cases(file, cohort.challenge)
             overlays = source.draw(scored, options.submission, label=str(options.file))
@@ -544,7 +559,7 @@ def _ranking_page(options: argparse.Namespace) -> "Report":
     from podium.tools.report.ranking_report import ranking_report
 
     ranking = ranking_from_json(options.file.read_bytes(), name=str(options.file))
-    return ranking_report(ranking, _ranking_overlays(options, ranking) if options.images else None)
+    return ranking_report(ranking, _ranking_overlays(options, ranking) if options.submission else None)
 
 
 def _ranking_overlays(options: argparse.Namespace, ranking: "Ranking") -> Mapping[str, Sequence["OverlayPicture"]]:

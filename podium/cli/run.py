@@ -172,8 +172,8 @@ def add_simulate(verbs: Verbs) -> None:
         required=True,
         action="append",
         metavar="[TEAM=]SPEC",
-        help="docker:IMAGE, command:PROGRAM ARGS (with {input} and {output}) or python:MODULE:FUNCTION; several with "
-        "their teams: --algorithm one=SPEC --algorithm two=SPEC",
+        help="docker:IMAGE, command:PROGRAM ARGS (with {input}, {output}, {cache}) or python:MODULE:FUNCTION; several "
+        "with their teams: --algorithm one=SPEC --algorithm two=SPEC",
     )
     add_images_and_references(simulate)
     simulate.add_argument(
@@ -380,7 +380,7 @@ def _plot(options: argparse.Namespace) -> int:
     run = {"grid": files.grid, "threads": options.workers}
     if options.input is None:
         scan = files.read_reference(references[options.scan])
-        draw_trajectory(scan_trajectory(scan, None, **run), title=options.scan, path=path)
+        drawn = draw_trajectory(scan_trajectory(scan, None, **run), title=options.scan)
     else:
         with decoders(libraries=["h5py"], logged=False):
             limit = files.submission_bytes([files.shapes(files.read_reference(each)) for each in references.values()])
@@ -392,7 +392,9 @@ def _plot(options: argparse.Namespace) -> int:
                 if options.scan not in collected.predictions:
                     raise UsageError(f"The submission holds nothing for the scan '{options.scan}'.")
                 trajectory = scan_trajectory(scan, collected.predictions[options.scan], **run)
-        draw_trajectory(trajectory, title=f"{options.scan}, {options.input.name}", path=path)
+        drawn = draw_trajectory(trajectory, title=f"{options.scan}, {options.input.name}")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(drawn)
     return end(f"Drew {path}.")
 
 

@@ -25,6 +25,7 @@ TRIES = 2  # a crash may be caused by another case (memory is shared), so a case
 
 MAX_WORKERS_VARIABLE = "PODIUM_MAX_WORKERS"  # the platform lets no variable through that starts with GRAND_CHALLENGE_
 WORKER_BYTES = 1_500_000_000  # per worker: with fewer workers an evaluation is slower, with less memory cases fail
+SCORING = "scoring"  # the label of the work that ends at `score_until`
 ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 """Variables for processes that share the cores, set before a numeric library is loaded: it then has one thread."""
 
@@ -118,6 +119,11 @@ def took_too_long(limit_seconds: float) -> CaseOutcome[Value]:
     return CaseOutcome(error=f"Scoring this case took longer than {limit_seconds:g} seconds.")
 
 
+def out_of_time() -> CaseOutcome[Value]:
+    """The outcome of a case that runs when the whole evaluation's time is over."""
+    return CaseOutcome(error="The time limit was reached while this case was scored.")
+
+
 # Progress.
 
 
@@ -200,19 +206,19 @@ class OverallProgress:
     """One progress for several runs."""
 
     def __init__(self, shown: Progress) -> None:
-        self._shown = shown
+        self.shown = shown
 
     def start(self, label: str, total: int) -> Progress:  # noqa: ARG002  (a ProgressFactory)
         return self
 
     def advance(self) -> None:
-        self._shown.advance()
+        self.shown.advance()
 
     def close(self) -> None:
         """Stays open for the next run."""
 
     def finish(self) -> None:
-        self._shown.close()
+        self.shown.close()
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -5,10 +5,12 @@ and neither pool can end a single task that hangs.
 """
 
 import gc
+import math
 import mmap
 import multiprocessing
 import os
 import signal
+import sys
 import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
@@ -24,6 +26,7 @@ import threadpoolctl
 from podium.errors import MachineError, PodiumError, UsageError
 from podium.execution.executor import (
     ONE_THREAD,
+    SCORING,
     TRIES,
     CaseOutcome,
     Progress,
@@ -33,6 +36,7 @@ from podium.execution.executor import (
     died,
     how_it_ended,
     no_progress,
+    out_of_time,
     took_too_long,
 )
 from podium.kernel import die_with, is_linux, requested_to_end, set_oom_score, signals_blocked, unblock_signals
@@ -79,7 +83,9 @@ class Processes:
         meanwhile: Callable[[], None] | None = None,
     ) -> Mapping[str, CaseOutcome[Value]]:
         with closing(self.progress(label, len(cases))) as progress:
-            pool = _Pool(work, timeout_seconds=self.case_timeout_seconds, progress=progress, meanwhile=meanwhile)
+            until = self.score_until if label == SCORING else None
+            limits = (self.case_timeout_seconds, math.inf if until is None else until)
+            pool = _Pool(work, limits=limits, progress=progress, meanwhile=meanwhile)
             try:
                 found = pool.run(cases, workers=max(1, min(self.workers, len(cases))))
             finally:
@@ -133,14 +139,14 @@ class _Pool(Generic[Value]):
         self,
         work: Callable[[str], Value],
         *,
-        timeout_seconds: float,
+        limits: tuple[float, float],
         progress: Progress,
         meanwhile: Callable[[], None] | None,
     ) -> None:
         self._work = work
         # Not a daemon: Python must not end while a package is being imported.
         self._meanwhile = None if meanwhile is None else Thread(target=meanwhile)
-        self._timeout_seconds = timeout_seconds
+        self._timeout_seconds, self._until = limits  # of one case, and when all must end
         self._progress = progress
         self._workers: list[_Worker] = []
         self._outcomes: dict[str, CaseOutcome[Value]] = {}
@@ -164,7 +170,8 @@ class _Pool(Generic[Value]):
                     self._take(worker, left)
                 elif time.monotonic() >= worker.deadline:
                     self._bury(worker)
-                    self._finish(worker, took_too_long(self._timeout_seconds))
+                    at_the_end = worker.deadline == self._until
+                    self._finish(worker, out_of_time() if at_the_end else took_too_long(self._timeout_seconds))
         return self._outcomes
 
     def _take(self, worker: _Worker, left: _Left) -> None:
@@ -228,7 +235,10 @@ class _Pool(Generic[Value]):
     def _assign(self, worker: _Worker, case: str) -> _Worker:
         worker.case = case
         worker.has_started[0] = False
-        worker.deadline = time.monotonic() + self._timeout_seconds
+        now = time.monotonic()
+        worker.deadline = now + self._timeout_seconds
+        if now < self._until:  # else the work itself says that it came too late
+            worker.deadline = min(worker.deadline, self._until)
         with suppress(OSError):  # a worker that died meanwhile is noticed when its connection ends
             worker.connection.send(case)
         return worker
@@ -272,6 +282,7 @@ def _serve(
     """What a worker does: take a case, send its outcome, until the connection ends."""
     if is_linux():
         die_with(main)  # a case that never ends would hold the output of the main process open
+    sys.stderr = sys.stdout  # a traceback is for the organiser's log; only the main process addresses participants
     for other in inherited:
         other.close()
     gc.freeze()  # what is inherited is not searched for garbage again and again, which would also copy its memory

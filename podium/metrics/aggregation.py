@@ -180,8 +180,8 @@ def aggregate(
     for formula in board.formulas:
         try:
             _publish_formula(figures, formula, values)
-        except KeyError as missing:
-            if missing.args[0] in board.of_cases:
+        except KeyError:
+            if formula.path in board.of_cases:
                 raise
     return figures
 

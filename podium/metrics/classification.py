@@ -241,12 +241,16 @@ def log_loss(
     return resamples.mean(-np.log(np.clip(of_truth, clip, 1 - clip)))
 
 
-def ece(*, prediction: Floats, reference: Reference, resamples: Resamples, bins: int = 15) -> Floats:
+def ece(
+    *, prediction: Floats, reference: Reference, resamples: Resamples, bins: int = 15, missing: Codes | None = None
+) -> Floats:
     """Expected calibration error = sum over bins of (cases in the bin / cases) |mean confidence - share of right|.
 
     Bins of equal width (lo, hi], 0 in the first. With one probability per case the confidence is that of the positive
     class, right where the case is positive. With several classes it is that of the most probable one (of equals the
     first), right where it is the true class (Guo et al. 2017). 0 to 1, lower is better.
+
+    The cases `missing` are in no bin, where the errors of others could hide theirs: each is wrong by 1.
     """
     if prediction.ndim == 1:
         confidence, right = prediction, np.asarray(reference, dtype=np.bool_)
@@ -254,8 +258,10 @@ def ece(*, prediction: Floats, reference: Reference, resamples: Resamples, bins:
         confidence, right = prediction.max(axis=1), predicted_classes(prediction) == reference
     edges = np.arange(bins + 1) / bins
     number = np.maximum(np.searchsorted(edges, confidence, side="left") - 1, 0)
-    gaps = np.zeros((confidence.size, bins))
+    gaps = np.zeros((confidence.size, bins + 1))
     gaps[np.arange(confidence.size), number] = confidence - right
+    if missing is not None:
+        gaps[missing] = np.arange(bins + 1) == bins
     with np.errstate(invalid="ignore"):
         return np.asarray(np.abs(resamples.total(gaps)).sum(axis=1) / resamples.sizes)
 

@@ -12,7 +12,7 @@ ranking, tie-breaks and commands all ask it. A `Policy` decides the value of a m
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import Any, Generic, Literal, TypeVar
 
@@ -70,8 +70,8 @@ class Metric:
 
 @dataclass(frozen=True, kw_only=True)
 class Gate:
-    """`where` and `otherwise` of the table in challenge.toml that has this key: what a figure is where the condition
-    does not hold, None for no value. `applied` (row, figure) is the figure behind the gate."""
+    """`where` and `otherwise` of challenge.toml: what a figure is where the condition at this key does not hold, None
+    for no value. `applied` (row, figure) is the figure behind the gate."""
 
     where: str
     otherwise: float | None
@@ -90,6 +90,11 @@ class CaseMetric(Metric, Generic[CaseT]):
     of_row: Callable[[Figures], float | None] | None = None
     when_lost: Callable[[CaseT], float | None] | None = None
     gate: Gate | None = None
+
+    def from_row(self, row: Figures) -> float | None:
+        """The figure, made of the row's other figures or measured before, behind its gate."""
+        figure = get(row, self.name) if self.of_row is None else self.of_row(row)
+        return figure if self.gate is None else self.gate.applied(row, figure)
 
     def score_missing(self, case: CaseT) -> float | None:
         """The figure of a case without a usable prediction."""
@@ -242,10 +247,8 @@ class Scoreboard(Generic[CaseT]):
             if metric.of is not None:
                 put(row, metric.name, metric.score_missing(case) if is_missing else metric.of(case))
         for metric in self.metrics:
-            if metric.of_row is not None:
-                put(row, metric.name, metric.of_row(row))
-            elif metric.gate is not None and not is_missing:
-                put(row, metric.name, metric.gate.applied(row, get(row, metric.name)))
+            if metric.of_row is not None or (metric.gate is not None and not is_missing):
+                put(row, metric.name, metric.from_row(row))
         return row
 
     def resolved(self, path: str) -> str:
@@ -284,7 +287,8 @@ class Scoreboard(Generic[CaseT]):
         offline tools add."""
         found = self.find(name)
         metrics = self.all_metrics if offline else self.metrics
-        paths = [name, found.of_case if found is not None and found.error_path else "", name + _MEAN]
+        of_mean = [metric.name for metric in metrics if found is not None and metric.mean_path == found.path]
+        paths = [name, *of_mean, name + _MEAN]
         return next((metric for path in paths for metric in metrics if metric.name == path), None)
 
     def names(self, *, of_case: bool = False) -> list[str]:
@@ -343,17 +347,9 @@ class Scoreboard(Generic[CaseT]):
                     judges=is_number,
                 )
         for figure in (*self.cohort_metrics, *self.given, *self.formulas):
-            yield NamedFigure(
-                path=figure.path,
-                title=figure.title or figure.path.replace(".", " ").replace("_", " ").capitalize(),
-                direction=figure.direction,
-                lowest=figure.lowest,
-                highest=figure.highest,
-                unit=figure.unit,
-                known=figure.known,
-                no_value_if=figure.no_value_if,
-                judges=bool(figure.title),
-            )
+            shared = {each.name: getattr(figure, each.name) for each in fields(GivenFigure)}
+            shared["title"] = figure.title or figure.path.replace(".", " ").replace("_", " ").capitalize()
+            yield NamedFigure(**shared, judges=bool(figure.title))
 
     @staticmethod
     def _statistics(metric: Metric) -> Sequence[tuple[str, str]]:

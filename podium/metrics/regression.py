@@ -173,19 +173,21 @@ def c_index(*, prediction: Floats, times: Floats, events: NDArray[np.bool_], res
 
     Equal risks count half. A pair is comparable where the earlier time is that of an event. At equal times it is where
     exactly one of the two is an event: the censored case outlived it. Two events at the same time are not comparable.
-    This is the rule of lifelines, scikit-survival and R's survival. 0 to 1, higher is better; NaN without comparable
-    pairs.
+    This is the rule of lifelines, scikit-survival and R's survival. A case without a prediction (NaN) is wrong in all
+    of its pairs. 0 to 1, higher is better; NaN without comparable pairs.
 
     From the latest time to the earliest, a Fenwick tree over the risks holds how often each replicate drew the cases
     passed so far: n log n steps for all replicates together, where a loop over pairs takes n^2 for each of them.
     """
     draws = np.ascontiguousarray(resamples.counts.T)
-    levels, risks = np.unique(prediction, return_inverse=True)
+    missing = np.isnan(prediction)
+    levels, risks = np.unique(np.where(missing, 0.0, prediction), return_inverse=True)
     tree = np.zeros((levels.size + 1, resamples.replicates), dtype=np.int32)
     passed, pairs, doubled = (np.zeros(resamples.replicates, dtype=np.int64) for _ in range(3))
 
     def insert(case: int) -> None:
-        tree[_covering(int(risks[case]), levels.size)] += draws[case]
+        if not missing[case]:
+            tree[_covering(int(risks[case]), levels.size)] += draws[case]
         np.add(passed, draws[case], out=passed)
 
     latest_first = sorted(range(times.size), key=lambda case: -times[case])
@@ -199,7 +201,7 @@ def c_index(*, prediction: Floats, times: Floats, events: NDArray[np.bool_], res
             risk = int(risks[case])
             # Cases of a lower risk, and those of a lower or the same: half of both together is "equal counts half".
             lower_twice = tree[_prefix(risk) + _prefix(risk + 1)].sum(axis=0, dtype=np.int64)
-            doubled += draws[case] * lower_twice
+            doubled += 0 if missing[case] else draws[case] * lower_twice
             pairs += draws[case] * passed
         for case in deaths:
             insert(case)

@@ -155,8 +155,8 @@ def _exact_product(counts: Floats, values: Floats) -> Floats:
         remainder = remainder - np.ldexp(digit, exponent)
         parts.append(np.ldexp(counts @ digit, exponent))
     shape = (counts.shape[0], values.shape[1])
-    if len(parts) < 2:
-        return parts[0] if parts else np.zeros(shape)
+    if len(parts) <= 2:  # the sum of two numbers is rounded once
+        return sum(parts, np.zeros(shape))
     return np.array([math.fsum(each) for each in zip(*(part.ravel().tolist() for part in parts), strict=True)]).reshape(
         shape
     )

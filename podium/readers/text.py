@@ -34,6 +34,7 @@ MAX_COLUMNS = 1_000
 LONGEST_CELL = 100_000
 """Characters in a cell: enough for a report, not for a file within the file."""
 
+_COMPARED = 100  # columns that could be meant by a missing one
 _DELIMITER = re.compile(r"[,;\t]")
 _HEADER_BYTES = 1 << 16
 _QUOTED = re.compile(r'"[^"]*"?')
@@ -425,16 +426,11 @@ def _lacking(found: Sequence[str], columns: Sequence[str], label: str, *, needed
     """A sentence for every column that a table does not have; MissingColumn where one of the `needed` is not there."""
     missing = [name for name in columns if name not in found]
     has = listed([f"'{escape_for_display(name, longest=50)}'" for name in found]) if found else "none"
-    near = {
-        name: get_close_matches(name.casefold(), [each.casefold()[:50] for each in found[:100]], n=1)
-        for name in missing
-    }
-    meant = {name: next((each for each in found if [each.casefold()] == near[name]), None) for name in missing}
-    advice = {
-        name: f" Rename the column '{escape_for_display(each, longest=50)}' to '{name}'."
-        for name, each in meant.items()
-        if each is not None
-    }
+    spelled = {name.casefold(): name for name in found[:_COMPARED]}
+    advice = {}
+    for name in missing:
+        for near in get_close_matches(name.casefold(), spelled, n=1):
+            advice[name] = f" Rename the column '{escape_for_display(spelled[near], longest=50)}' to '{name}'."
     if refused := [name for name in missing if name in needed]:
         lacks = listed([f"'{name}'" for name in missing])
         raise MissingColumn(f"{label} has no column {lacks}; it has {has}.{advice.get(refused[0], '')}")

@@ -5,6 +5,7 @@ times smaller. Packing checks everything as the evaluation would. Fields of floa
 they are scored.
 """
 
+import io
 import zlib
 from collections.abc import Mapping
 from contextlib import suppress
@@ -200,8 +201,8 @@ def _corners(field: FrameStream | Coefficients, grid: PixelGrid) -> Floats:
     return found
 
 
-def draw_trajectory(trajectory: Trajectory, *, title: str, path: Path) -> None:
-    """Write the picture as PNG."""
+def draw_trajectory(trajectory: Trajectory, *, title: str) -> bytes:
+    """The picture as a PNG file."""
     try:
         import matplotlib as mpl
         from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -221,8 +222,8 @@ def draw_trajectory(trajectory: Trajectory, *, title: str, path: Path) -> None:
         figure.suptitle(title, x=0.02, ha="left", fontsize=14, color=_INK)
         handles, labels = space.get_legend_handles_labels()
         figure.legend(handles, labels, loc="upper left", bbox_to_anchor=(0.012, 0.945), ncols=3, frameon=False)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        figure.savefig(path)
+        figure.savefig(drawn := io.BytesIO())
+        return drawn.getvalue()
 
 
 def _draw_space(axes: Any, trajectory: Trajectory) -> None:

@@ -118,6 +118,10 @@ def test_a_term_that_the_references_can_leave_without_a_value_needs_a_decision()
 
 MISTAKES: list[tuple[dict[str, Any], str]] = [
     (
+        {"figures": {"x": {"formula": "1 - auc_dice", "direction": "higher"}}},
+        '\'figures.x.direction\' is "higher", but by its terms lower is better: "1 - auc_dice"',
+    ),
+    (
         {"figures": {"x": "auc_dcie"}},
         "'figures.x' names 'auc_dcie', which does not exist; did you mean 'auc_dice'?",
     ),

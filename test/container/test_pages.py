@@ -1,4 +1,4 @@
-"""The pages' commands with Docker among them: whole pages, from the installation to the container's result."""
+"""The commands of the pages that need Docker, as they stand there."""
 
 from pathlib import Path
 

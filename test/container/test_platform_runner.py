@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from cli.test_entrypoint import NOISE, Scene
 from container.engine import docker
 from places import ROOT
 
@@ -31,13 +32,14 @@ def other_spelling(job: dict[str, Any]) -> dict[str, Any]:
 
 
 def run_as_platform(
-    image: str, tasks: Path, results: Path, challenge: str, *, method: str = "exec"
+    image: str, tasks: Path, results: Path, challenge: str, *options: str, method: str = "exec"
 ) -> Mapping[str, dict[str, Any]]:
     results.mkdir()
     results.chmod(0o777)
     runner = Path(__file__).with_name("platform_runner.py")
     docker(
         *("run", "--rm", "--network=none", "--user=0", "--entrypoint=python", f"--env=PODIUM_CHALLENGE={challenge}"),
+        *options,
         *(f"--volume={runner}:/runner.py:ro", f"--volume={tasks}:/tasks:ro", f"--volume={results}:/results"),
         *(image, "/runner.py", method, "/tasks", "/results", *ENTRYPOINT),
     )
@@ -54,6 +56,9 @@ def test_every_challenge_runs_as_the_platform_runs_it(challenge: str, image: str
             shutil.copytree(submission, turned)
             jobs = json.loads((submission / "predictions.json").read_text())
             (turned / "predictions.json").write_text(json.dumps([other_spelling(job) for job in jobs]))
+        else:
+            shutil.copytree(submission, tasks / f"{submission.name}-turned" / "deep/folder")
+            (tasks / f"{submission.name}-turned" / "__MACOSX").mkdir()
     (tasks / "unusable").mkdir()
     (tasks / "unusable" / "preds.zip").write_bytes(b"PK no zip")
     found = run_as_platform(image, tasks, tmp_path / "results", challenge)
@@ -61,6 +66,8 @@ def test_every_challenge_runs_as_the_platform_runs_it(challenge: str, image: str
     for name, run in found.items():
         assert run["lines"]["stdout"] + run["lines"]["stderr"] <= 400, name
         assert run["stderr"][-1].endswith("."), "what the participant is shown is a sentence"
+        assert run["problems"] == []
+        assert not any("/opt/" in line or "Traceback" in line for line in run["stderr"])
         if name == "unusable":
             assert (run["code"], run["metrics"]) == (1, None), "nothing of a failed run is uploaded"
             continue
@@ -73,7 +80,7 @@ def test_every_challenge_runs_as_the_platform_runs_it(challenge: str, image: str
         assert set(expected["aggregates"]) <= set(document["aggregates"])
         if name.endswith("-turned"):
             original = json.loads(found[team]["metrics"])
-            assert document["results"] == original["results"], "both spellings and both durations say the same"
+            assert document["results"] == original["results"], "neither spelling nor folder matters"
         inputs = [line for line in run["stdout"] if "inputs.json" in line]
         assert inputs == [], "inputs.json is the platform's own file"
 
@@ -89,7 +96,22 @@ def test_the_web_server_makes_of_every_task_what_the_program_makes_of_it(
     (tasks / "3" / "preds.zip").write_bytes(b"PK no zip")
     executed = run_as_platform(carotid_image, tasks, tmp_path / "executed", "carotid")
     invoked = run_as_platform(invoke_image, tasks, tmp_path / "invoked", "carotid", method="invoke")
+    assert [run.pop("waits") for run in invoked.values()] == [0, 0, 0, 0], "the server answered when it was first asked"
+    assert [run.pop("waits") for run in executed.values()] == [0, 0, 0, 0]
     assert [run.pop("code") for run in executed.values()] == [0, 0, 1, 0]
     assert [run.pop("code") for run in invoked.values()] == [201, 201, 422, 201]
     assert invoked == executed
     assert invoked["1"] == invoked["4"] != invoked["2"]
+
+
+def test_what_native_libraries_print_is_not_on_the_streams(image: str, tmp_path: Path) -> None:
+    """One byte that is not UTF-8 would cost the result: metrics.py writes as a library in C would, in the main process
+    and in workers."""
+    scene = Scene(tmp_path, imported=NOISE, called=NOISE)
+    shutil.copytree(scene.folder / "input", tmp_path / "tasks/1")
+    shutil.copytree(scene.folder / "truth", tmp_path / "uploaded/noisy")
+    volume = f"--volume={tmp_path / 'uploaded'}:/opt/ml/input/data/ground_truth:ro"
+    (run,) = run_as_platform(image, tmp_path / "tasks", tmp_path / "results", "noisy", volume).values()
+    assert (run["code"], run["problems"]) == (0, [])
+    assert run["stderr"][-1] == "Scored 4 of 4 cases."
+    assert json.loads(run["metrics"])["counts"]["scored"] == 4

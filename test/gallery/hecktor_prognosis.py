@@ -31,13 +31,14 @@ HAZEL = {
 
 def concordance(risks: Mapping[str, float]) -> float:
     """A pair is comparable where the earlier time is a relapse, or where both times are equal and one is a relapse.
-    It is right where the relapse has the higher risk; equal risks count half."""
+    It is right where the relapse has the higher risk; equal risks count half. A missing patient is always wrong."""
     right = pairs = 0.0
     for one, (time, relapse) in ENDPOINTS.items():
         for other, (later, other_relapse) in ENDPOINTS.items():
             if relapse and (time < later or (time == later and not other_relapse)):
                 pairs += 1
-                right += (risks[one] > risks[other]) + 0.5 * (risks[one] == risks[other])
+                if one in risks and other in risks:
+                    right += (risks[one] > risks[other]) + 0.5 * (risks[one] == risks[other])
     return right / pairs
 
 
@@ -49,11 +50,10 @@ def write(folder: Path) -> None:
         answers = [{"PatientID": case, "Prediction": risk} for case, risk in risks.items()]
         write_json(folder / "teams" / team / "predictions.json", answers)
         missing = [case for case in ENDPOINTS if case not in risks]
-        worst = {case: min(risks.values()) - 1 if ENDPOINTS[case][1] else max(risks.values()) + 1 for case in missing}
         write_expected(
             folder,
             team,
             position=position,
             lost=dict.fromkeys(missing, "missing"),
-            aggregates={"c_index": concordance({**risks, **worst})},
+            aggregates={"c_index": concordance(risks)},
         )

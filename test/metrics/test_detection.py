@@ -69,7 +69,7 @@ def test_the_radius_is_included_to_the_last_bit(place: tuple[float, float, float
     assert matched(points([place]), points([[0, 0, 0]]), [0.5], radius_mm=radius)["hits"] == [1]
 
 
-def test_equal_probabilities_come_in_the_order_of_the_file() -> None:
+def test_equal_probabilities_come_in_the_order_of_their_places() -> None:
     """Were the second first, it would take the only reference that the first reaches."""
     facts = matched(points([[0, 0, 0], [1, 0, 0]]), points([[1, 0, 0], [2, 0, 0]]), [0.5, 0.5], radius_mm=1.0)
     assert facts["hits"] == [1, 1]
@@ -107,7 +107,7 @@ def test_points_agree_with_the_literal_reading(
 ) -> None:
     expected = []
     free = set(range(len(reference)))
-    for place, probability in sorted(candidates, key=lambda each: -each[1]):
+    for place, probability in sorted(candidates, key=lambda each: (-each[1], each[0])):
         distances = {
             number: sum((a - b) ** 2 for a, b in zip(place, reference[number], strict=True))
             for number in range(len(reference))
@@ -185,7 +185,7 @@ def test_boxes_agree_with_counting_pixels(
 
     expected = []
     free = set(range(len(reference)))
-    for *place, probability in sorted(candidates, key=lambda each: -each[4]):
+    for *place, probability in sorted(candidates, key=lambda each: (-each[4], each)):
         mine = pixels(*place)
         iou = {
             number: len(mine & pixels(*reference[number])) / len(mine | pixels(*reference[number])) for number in free
@@ -463,3 +463,38 @@ def test_a_replicate_is_the_figure_of_its_cases(cases: list[Facts], seed: int, b
         drawn = [case for case, times in zip(cases, counts, strict=True) for _ in range(times)]
         one_by_one = [function(drawn, whole(drawn))[0] for function in functions]
         assert [values[number] for values in at_once] == pytest.approx(one_by_one, abs=1e-12, nan_ok=True)
+
+
+@given(st.data())
+def test_the_order_of_equally_probable_candidates_in_the_file_does_not_matter(data: st.DataObject) -> None:
+    """Neither in the matching nor on the curve; with and without probabilities."""
+    place = st.tuples(st.integers(0, 6), st.integers(0, 6))
+    found = data.draw(st.lists(place, min_size=1, max_size=8))
+    sure = data.draw(st.lists(st.sampled_from([0.3, 0.7]), min_size=len(found), max_size=len(found)))
+    references = np.array(data.draw(st.lists(place, min_size=1, max_size=4, unique=True)), dtype=np.float64)
+    shuffled = data.draw(st.permutations(range(len(found))))
+    points, probabilities = np.array(found, dtype=np.float64), np.array(sure)
+    for known in (probabilities, None):
+        one, other = (
+            match_points(
+                prediction=points[order],
+                reference=references,
+                probabilities=None if known is None else known[order],
+                radius_mm=2.5,
+            )
+            for order in (list(range(len(found))), list(shuffled))
+        )
+        assert one == other
+    corners = np.stack([points, points + 2], axis=1)
+    boxes = [
+        match_boxes(
+            prediction=corners[order],
+            reference=np.stack([references, references + 2], axis=1),
+            probabilities=probabilities[order],
+            iou_threshold=0.1,
+        )
+        for order in (list(range(len(found))), list(shuffled))
+    ]
+    assert boxes[0] == boxes[1]
+    whole = Resamples.whole(1)
+    assert cpm([boxes[0]], whole)[0] == cpm([boxes[1]], whole)[0]

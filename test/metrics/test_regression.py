@@ -144,6 +144,12 @@ def test_golden_figures_of_the_catalogue(risks: list[float], expected: float) ->
     assert whole_c_index([2, 4, 6, 8], [1, 1, 0, 1], risks) == expected
 
 
+def test_a_missing_case_is_wrong_in_all_of_its_pairs() -> None:
+    """Comparable are (1,2) (1,3) (1,4) (2,3) (2,4); without the second case (1,3) and (1,4) are right."""
+    assert whole_c_index([2, 4, 6, 8], [1, 1, 0, 1], [4, math.nan, 2, 1]) == 2 / 5
+    assert whole_c_index([2, 4, 6, 8], [1, 1, 0, 1], [math.nan] * 4) == 0.0
+
+
 def test_a_censored_case_outlived_an_event_of_the_same_time() -> None:
     assert whole_c_index([3, 3], [1, 0], [2, 1]) == 1.0
     assert whole_c_index([3, 3], [0, 1], [2, 1]) == 0.0

@@ -3,7 +3,7 @@
 See docs/declared.md for the format and docs/metrics.md for the catalogue.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from importlib import import_module
 from pathlib import Path, PurePosixPath
@@ -14,13 +14,7 @@ from numpy.typing import NDArray
 
 from podium.challenges.base import Challenge, Kind, Outlined, Overlay, Overlays, Picture, Scorer
 from podium.challenges.board import NO_RULE, title_of
-from podium.challenges.declared.catalogue.base import (
-    Declared,
-    DeclaredCase,
-    MetricKind,
-    MetricSettings,
-    fitting_values,
-)
+from podium.challenges.declared.catalogue.base import Declared, DeclaredCase, fitting_values
 from podium.challenges.declared.catalogue.own import load_own_metrics, of_facts
 from podium.challenges.declared.format import DeclaredFormat, Sources
 from podium.challenges.declared.located import HDF5_ENDINGS
@@ -41,7 +35,6 @@ from podium.figures import Figures, put
 from podium.metrics.classification import confusion_counts
 from podium.metrics.declaration import CaseMetric, Scoreboard
 from podium.metrics.engines import engine_named
-from podium.own_metrics import OwnMetric
 from podium.platform.jobs import case_of
 from podium.readers.files import SafeFile
 from podium.readers.hdf5 import open_hdf5
@@ -77,6 +70,9 @@ class DeclaredScorer(Scorer[Sources, Mapping[str, object], DeclaredCase]):
     def score_missing(self, expected: Mapping[str, object]) -> DeclaredCase:
         return DeclaredCase(values=self._compared({}, expected))
 
+    def perfect(self, expected: Mapping[str, object]) -> DeclaredCase:
+        return self.damaged(expected)[0]
+
     def damaged(self, expected: Mapping[str, object]) -> Sequence[DeclaredCase]:
         answers = {name: value.answers(expected[name]) for name, value in self._format.values.items()}
         return [
@@ -86,31 +82,28 @@ class DeclaredScorer(Scorer[Sources, Mapping[str, object], DeclaredCase]):
             for number in range(max(map(len, answers.values()), default=0))
         ]
 
-    def try_own_metrics(self, expected: Mapping[str, object]) -> tuple[Sequence[Figures], Sequence[str]]:
-        copies = self.damaged(expected)
-        calls = [
-            partial(metric.of, copy)
-            for _, _, _, declared in self._own()
-            for metric in declared.metrics
-            for copy in copies
-            if metric.of is not None
-        ]
-        return [self.facts(copy) for copy in (*copies, self.score_missing(expected))], list(_refusals(calls))
-
-    def try_own_cohort(self, rows: Sequence[Figures]) -> Sequence[str]:
-        calls = []
-        for own, kind, metric, _ in self._own():
-            for name in fitting_values(kind, metric, self._format.values)[0] if own.scope == "cohort" else ():
-                facts = [row[name] for row in rows if metric.failed != "exclude" or row[name]["prediction"] is not None]
-                calls.append(partial(of_facts, own, facts))
-        return list(_refusals(calls))
-
-    def _own(self) -> Iterator[tuple[OwnMetric, MetricKind, MetricSettings, Declared]]:
-        """The metrics of challenge.toml that are the organiser's own."""
-        own = {each.kind: each for each in self._settings.own_metrics}
-        for (kind, metric), declared in zip(metrics_of(self._settings), self._declared, strict=True):
-            if kind.name in own:
-                yield own[kind.name], kind, metric, declared
+    def try_own_metrics(self, references: Iterable[Mapping[str, object]]) -> Sequence[str]:
+        """Metrics of all cases also with a case that has no prediction; the first problem of every line."""
+        codes = {each.kind: each for each in self._settings.own_metrics}
+        metrics = zip(metrics_of(self._settings), self._declared, strict=True)
+        own = [(codes[kind.name], kind, metric, declared) for (kind, metric), declared in metrics if kind.name in codes]
+        calls: list[Callable[[], object]] = []
+        problems: list[str] = []
+        rows: list[list[Figures]] = []
+        for expected in references:
+            copies = self.damaged(expected)
+            figures = [metric.of for _, _, _, declared in own for metric in declared.metrics if metric.of is not None]
+            problems += _refusals([partial(figure, copy) for figure in figures for copy in copies])
+            rows.append([self.facts(copy) for copy in (*copies, self.score_missing(expected))])
+        *whole, missing = zip(*rows, strict=True)
+        for each in (*whole, (missing[0], *whole[0][1:])):
+            for code, kind, metric, _ in own:
+                for name in fitting_values(kind, metric, self._format.values)[0] if code.scope == "cohort" else ():
+                    facts = [row[name] for row in each]
+                    used = [fact for fact in facts if metric.failed != "exclude" or fact["prediction"] is not None]
+                    calls.append(partial(of_facts, code, used))
+        problems += _refusals(calls)
+        return list({problem.partition(" raises ")[0]: problem for problem in reversed(problems)}.values())
 
     def facts(self, case: DeclaredCase) -> Figures:
         row: dict[str, Any] = {}
@@ -250,7 +243,7 @@ class DeclaredOverlays(Overlays[Sources, Sources]):
             rows, columns = ours.spacing[-2:]
             overlays.append(
                 Overlay(
-                    title=f"{title_of(value.title)}{'' if at is None else f', slice {at}'}",
+                    title=f"{title_of(value.title)}{'' if at is None else f', slice {at + 1} of {len(ours.labels)}'}",
                     image=None if image is None else image if at is None else image[at],
                     layers={
                         region: Outlined(
@@ -260,6 +253,7 @@ class DeclaredOverlays(Overlays[Sources, Sources]):
                         for region, numbers in value.regions.items()
                     },
                     aspect=rows / columns,
+                    pixel_mm=None if ours.geometry is None else columns,
                 )
             )
         return overlays

@@ -202,17 +202,9 @@ class DeclaredFormat(Format[Sources, Sources, Mapping[str, object]]):
         self._cases, self._settings = cases, settings
         self.values = values_of(settings)
         self._predicted = {name: value for name, value in self.values.items() if value.settings.is_predicted}
-        self.has_geometry = any(
-            getattr(value, "geometry", "ignore") != "ignore"
-            and not all(name.lower().endswith(HDF5_ENDINGS) for name in as_tuple(value.reference))
-            for value in settings.values.values()
-        )
-        self._with_probability = {
-            name
-            for kind, metric in metrics_of(settings)
-            if kind.needs_probability
-            for name in fitting_values(kind, metric, self.values)[0]
-        }
+        for kind, metric in metrics_of(settings):
+            for value in fitting_values(kind, metric, self.values)[0].values() if kind.needs_probability else ():
+                value.needs_probability = True
 
     @cached_property
     def layout(self) -> Layout:
@@ -392,12 +384,7 @@ class DeclaredFormat(Format[Sources, Sources, Mapping[str, object]]):
         lost: list[str] = []
         with OpenFiles() as files:
             for name, value in self._predicted.items():
-                wanted = ExpectedPrediction(
-                    shape=shapes.get(name),
-                    geometry=geometries.get(name),
-                    needs_probability=name in self._with_probability,
-                    warnings=warnings,
-                )
+                wanted = ExpectedPrediction(shape=shapes.get(name), geometry=geometries.get(name), warnings=warnings)
                 located = located_prediction(value.settings, prediction[name], files)
                 try:
                     found[name] = value.read_prediction(located, wanted)

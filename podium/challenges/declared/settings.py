@@ -17,7 +17,6 @@ from pydantic import (
 )
 
 from podium.challenges.base import Examined
-from podium.challenges.board import gate_of
 from podium.challenges.declared.catalogue import metric_kinds, metric_names
 from podium.challenges.declared.catalogue.base import MetricKind, MetricSettings, fitting_values
 from podium.challenges.declared.catalogue.own import own_kind
@@ -460,7 +459,6 @@ def _metric_problems(
         return found
     settings = kind.settings_model.model_validate(right)
     chosen, problems = fitting_values(kind, settings, values)
-    found += gate_of(settings.where, settings.otherwise, ())[1]
     if (
         settings.where is not None
         and not problems

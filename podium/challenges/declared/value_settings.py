@@ -267,12 +267,14 @@ class TextSettings(ValueSettings):
 
 
 class SurvivalSettings(ValueSettings):
-    """The prediction is a risk, the reference a time and whether the event happened.
+    """The prediction is a risk or a time, the reference a time and whether the event happened.
 
+    prediction                  risk: the higher, the earlier the event; time: the higher, the later
     time_column, event_column   of the reference's table, or the keys of its JSON object [time, event]
     """
 
     kind: Literal["survival"]
+    prediction: Literal["risk", "time"]
     time_column: Text = "time"
     event_column: Text = "event"
     range: Range | None = None

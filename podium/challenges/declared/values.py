@@ -81,12 +81,13 @@ class ExpectedPrediction:
 
     shape: tuple[int, ...] | None = None
     geometry: Geometry | None = None
-    needs_probability: bool = False
     warnings: list[str] = field(default_factory=list)
 
 
 class Value(ABC, Generic[SettingsT, PredictionT, ReferenceT]):
     """One value of a challenge, under its settings."""
+
+    needs_probability = False  # of points and boxes
 
     def __init__(self, name: str, settings: SettingsT) -> None:
         self.name, self.settings = name, settings
@@ -111,9 +112,9 @@ class Value(ABC, Generic[SettingsT, PredictionT, ReferenceT]):
         """What a row keeps of the value, so that figures of all cases can be recomputed."""
         return None
 
-    @abstractmethod
-    def answers(self, reference: ReferenceT) -> Sequence[PredictionT]:
+    def answers(self, reference: ReferenceT) -> Sequence[Any]:
         """Predictions that a check compares with the reference: the right one, then wrong ones."""
+        return [reference]
 
     def prediction_bytes(self, shape: tuple[int, ...] | None) -> int:  # noqa: ARG002  (the interface)
         """An upper bound of what one honest prediction takes."""
@@ -338,7 +339,7 @@ class PointsValue(Value[PointsSettings, Annotations, Annotations]):
 
     def read_prediction(self, located: Located, expected: ExpectedPrediction) -> Annotations:
         found, most = self._kept(located.annotations(self.settings.kind)), self.settings.max_candidates
-        if expected.needs_probability and found.probabilities is None and len(found):
+        if self.needs_probability and found.probabilities is None and len(found):
             raise Refused(f"The {self.settings.kind} of '{self.name}' have no probability, which is needed here.")
         if len(found) <= most:
             return found
@@ -347,8 +348,7 @@ class PointsValue(Value[PointsSettings, Annotations, Annotations]):
         return found.most_confident(most)
 
     def answers(self, reference: Annotations) -> Sequence[Annotations]:
-        sure = replace(reference, probabilities=np.ones(len(reference)))
-        return [sure, sure.most_confident(1), sure.most_confident(0)]
+        return [replace(reference, probabilities=np.ones(len(reference))).most_confident(most) for most in (10**6, 0)]
 
     def references(self, reference: Annotations) -> int:
         """How many findings there are."""
@@ -396,8 +396,7 @@ class DetectionMapValue(Value[DetectionMapSettings, ContinuousImage, ContinuousI
         return reference.pixels.shape
 
     def answers(self, reference: ContinuousImage) -> Sequence[ContinuousImage]:
-        found = (reference.pixels != 0).astype(np.float32)
-        return [replace(reference, pixels=each) for each in (found, found * 0)]
+        return [replace(reference, pixels=(reference.pixels != 0) * np.float32(sure)) for sure in (1, 0)]
 
     def references(self, reference: ContinuousImage) -> int:
         """How many findings there are."""
@@ -507,10 +506,10 @@ class ProbabilityValue(Value[ProbabilitySettings, Mapping[str, float], str]):
         }
 
     def answers(self, reference: str) -> Sequence[Mapping[str, float]]:
-        """Ever less sure ones."""
+        """A certain one, then less sure ones."""
         names = list(self.settings.class_table)
         rest = len(names) - 1
-        return [{name: sure if name == reference else (1 - sure) / rest for name in names} for sure in (0.9, 0.4, 0.6)]
+        return [{name: sure if name == reference else (1 - sure) / rest for name in names} for sure in (1.0, 0.4, 0.6)]
 
     def describe(self, reference: str) -> Description:
         return Description(shapes={}, categories={self.name: reference})
@@ -551,7 +550,7 @@ class SurvivalTime:
 
 
 class SurvivalValue(Value[SurvivalSettings, float, SurvivalTime]):
-    """The prediction is a risk: the higher, the earlier the event."""
+    """The prediction is a risk, the higher, the earlier the event; or a time, the higher, the later."""
 
     def read_reference(self, located: Located) -> SurvivalTime:
         keys = (self.settings.time_column, self.settings.event_column)
@@ -572,7 +571,9 @@ class SurvivalValue(Value[SurvivalSettings, float, SurvivalTime]):
         }
 
     def answers(self, reference: SurvivalTime) -> Sequence[float]:
-        return [*(self.settings.range or (-reference.time, reference.time))]
+        """Who was last seen at the time of an event outlived it."""
+        time = reference.time if reference.event else math.nextafter(reference.time, math.inf)
+        return [time, -time] if self.settings.prediction == "time" else [-time, time]
 
     def describe(self, reference: SurvivalTime) -> Description:
         return Description(

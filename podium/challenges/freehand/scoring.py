@@ -117,6 +117,9 @@ class FreehandScorer(Scorer[FreehandPrediction, ReferenceScan, FreehandCase]):
         """The same for every scan."""
         return FreehandCase({}, {})
 
+    def perfect(self, expected: ReferenceScan) -> FreehandCase:
+        return FreehandCase(dict.fromkeys(ERRORS, 0.0), _identity_errors(expected, self._grid, threads=self.threads))
+
     def facts(self, case: FreehandCase) -> Figures:
         normalised = dict.fromkeys(ERRORS, _FAILED) if case.is_lost else _normalised(case, clip=self._clip)
         return {

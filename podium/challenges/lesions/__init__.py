@@ -6,6 +6,7 @@ One case is a sequence of masks, one after every scribble; see docs/lesions.md f
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import PurePosixPath
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +17,7 @@ from podium.challenges.lesions.format import VOLUME, LesionsFormat, LesionsPredi
 from podium.challenges.lesions.scoring import LesionsScorer, computed_by, ranking_rule, scoreboard
 from podium.challenges.settings import CasesSettings
 from podium.errors import Refused
+from podium.metrics.overlap import dice
 from podium.platform.jobs import case_of
 from podium.readers.files import SafeFile
 from podium.readers.images import read_image
@@ -25,7 +27,8 @@ _CHANNELS = ("_0001", "", "_0000")  # PET, where lesions are bright, else any ot
 
 
 class LesionsOverlays(Overlays[LesionsPrediction, SafeFile]):
-    """One axial slice of a case's last step over the PET image `<case>_0001`, or `<case>` or `<case>_0000` (CT).
+    """A case's last step over the PET image `<case>_0001`, or `<case>` or `<case>_0000` (CT), as an axial slice and as
+    a projection from the front, and the projection after every step.
 
     The prediction is empty if there is none.
     """
@@ -39,23 +42,35 @@ class LesionsOverlays(Overlays[LesionsPrediction, SafeFile]):
         """The first slice with the most wrong voxels, or with the most lesion voxels if none is wrong."""
         volume = read_label_volume(reference)
         expected = volume.labels != 0
-        last = self._format.expected_steps(prediction)[-1]
-        mask = np.zeros_like(expected)
-        if last in prediction.steps:
-            with suppress(Refused):  # an unreadable step found nothing, as in scoring
-                found = read_mask_volume(prediction.steps[last].file(), shape=expected.shape)
-                mask = found.labels.view(np.bool_)
+        mask, steps = np.zeros_like(expected), []
+        for step in self._format.expected_steps(prediction):
+            mask = np.zeros_like(expected)
+            with suppress(Refused):  # a missing or unreadable step found nothing, as in scoring
+                if step in prediction.steps:
+                    found = read_mask_volume(prediction.steps[step].file(), shape=expected.shape)
+                    mask = found.labels.view(np.bool_)
+            agreed = dice(prediction=mask, reference=expected)
+            steps.append((f"step {step}, Dice {'undefined' if agreed is None else f'{agreed:.3f}'}", mask))
         wrong = (mask ^ expected).sum(axis=(1, 2))
         at = int(np.argmax(wrong if wrong.any() else expected.sum(axis=(1, 2))))
         image = _image(images, case=case, shape=expected.shape)
-        x, y, _ = volume.geometry.spacing
+        x, y, z = volume.geometry.spacing
+
+        def view(title: str, found: NDArray[np.bool_], true: NDArray[np.bool_], **more: Any) -> Overlay:
+            layers = {"lesions": Outlined(prediction=found, reference=true)}
+            return Overlay(title=title, layers=layers, **{"image": None, **more})
+
+        def front(values: NDArray[Any]) -> NDArray[Any]:
+            """Seen from the front; slices are stored from the feet upwards."""
+            return np.asarray(values.max(axis=1)[::-1])
+
+        shown = {} if image is None else {"image": image[at]}
+        projected = {} if image is None else {"image": front(image)}
+        title = f"axial slice {at + 1} of {len(expected)}, last step"
         return [
-            Overlay(
-                title=f"axial slice {at + 1} of {len(expected)}, last step",
-                image=None if image is None else image[at],
-                layers={"lesions": Outlined(prediction=mask[at], reference=expected[at])},
-                aspect=y / x,
-            )
+            view(title, mask[at], expected[at], aspect=y / x, pixel_mm=x, **shown),
+            view("maximum projection, last step", front(mask), front(expected), aspect=z / x, pixel_mm=x, **projected),
+            *(view(words, front(each), front(expected), aspect=z / x, small=True) for words, each in steps),
         ]
 
     def check_images(

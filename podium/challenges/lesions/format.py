@@ -181,8 +181,6 @@ class LesionsPrediction:
 class LesionsFormat(Format[LesionsPrediction, SafeFile, LesionReference]):
     """A sequence of masks per case."""
 
-    has_geometry = True
-
     def __init__(self, cases: CasesSettings, settings: LesionsSettings) -> None:
         self._settings = settings
         self._layout = Layout(

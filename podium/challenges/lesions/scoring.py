@@ -236,13 +236,18 @@ class LesionsScorer(Scorer[LesionsPrediction, LesionReference, LesionsCase]):
         ]
         return LesionsCase(expected, steps)
 
+    def perfect(self, expected: LesionReference) -> LesionsCase:
+        steps = self._settings.steps if self._settings.regime == "simulated" else 1
+        return self._of_labels(expected, expected.mask().view(np.uint8), steps)
+
     def damaged(self, expected: LesionReference) -> Sequence[LesionsCase]:
-        cases = []
-        for labels in damaged_labels(expected.mask().view(np.uint8)):
-            components = label_components(labels.view(np.bool_), connectivity=self._settings.connectivity)
-            read = ReadStep(Volume(labels.shape, expected.geometry, labels), components)
-            cases.append(LesionsCase(expected, [score_step(0, read, expected, self._settings)], read))
-        return cases
+        return [self._of_labels(expected, each, 1) for each in damaged_labels(expected.mask().view(np.uint8))]
+
+    def _of_labels(self, expected: LesionReference, labels: Any, steps: int) -> LesionsCase:
+        """The same labels at every step."""
+        components = label_components(labels.view(np.bool_), connectivity=self._settings.connectivity)
+        read = ReadStep(Volume(labels.shape, expected.geometry, labels), components)
+        return LesionsCase(expected, [score_step(step, read, expected, self._settings) for step in range(steps)], read)
 
     def facts(self, case: LesionsCase) -> Figures:
         facts: dict[str, Any] = {

@@ -68,6 +68,9 @@ class ReportsScorer(Scorer[Source, str, ReportsCase]):
     def score_missing(self, expected: str) -> ReportsCase:
         return ReportsCase.of(candidate="", reference=expected)
 
+    def perfect(self, expected: str) -> ReportsCase:
+        return ReportsCase.of(candidate=expected, reference=expected)
+
     def facts(self, case: ReportsCase) -> Figures:
         """The counts from which corpus BLEU can be recomputed."""
         return {**_facts(case.counts, ""), **_facts(case.counts_13a, "_13a")}

@@ -157,13 +157,9 @@ def open_session(store: Store, token: str, admit: Callable[[int], None] = lambda
             return None
         admit(found[0])
         connection.execute("INSERT INTO sessions VALUES (?, ?, ?)", (_hash(secret), found[0], time.time()))
-        connection.execute(
-            """
-            DELETE FROM sessions WHERE rater = ?1 AND rowid NOT IN
-            (SELECT rowid FROM sessions WHERE rater = ?1 ORDER BY rowid DESC LIMIT ?2)
-            """,
-            (found[0], MOST_SESSIONS),
-        )
+        newest = "SELECT rowid FROM sessions WHERE rater = ?1 ORDER BY rowid DESC LIMIT ?2"
+        older = f"DELETE FROM sessions WHERE rater = ?1 AND rowid NOT IN ({newest})"  # noqa: S608
+        connection.execute(older, (found[0], MOST_SESSIONS))
     return secret
 
 

@@ -179,9 +179,7 @@ class PreparedImage:
 
     def files(self) -> Iterator[str]:
         """The names of all files of this image."""
-        yield from (f"{number}.png" for number in range(self.slices))
-        if self.is_volume or self.is_mesh:
-            yield from self.files_shown()
+        yield from dict.fromkeys([*(f"{number}.png" for number in range(self.slices)), *self.files_shown()])
 
     def files_shown(self) -> Iterator[str]:
         """The names of those files that a page with NiiVue fetches."""

@@ -5,19 +5,33 @@ The unit of work is one case for the teams of a group. It runs on any executor, 
 
 import json
 import logging
+import multiprocessing
+import os
 import shutil
+import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
 from podium.challenges import load_challenge, published_settings
 from podium.challenges.format import Collected
-from podium.errors import GroundTruthError, StorageError, SubmissionError, UsageError
+from podium.errors import GroundTruthError, MachineError, PodiumError, StorageError, SubmissionError, UsageError
 from podium.evaluation import Task, find_challenge, open_predictions, prepare, result_of, write_evaluation
-from podium.execution.executor import CaseOutcome, Executor, OverallProgress, ProgressFactory, attempt, no_progress
+from podium.execution.executor import (
+    CaseOutcome,
+    Executor,
+    OverallProgress,
+    ProgressFactory,
+    attempt,
+    how_it_ended,
+    no_progress,
+)
+from podium.execution.processes import Processes
 from podium.figures import Figures
+from podium.kernel import die_with, is_linux, set_oom_score, signals_blocked, unblock_signals
 from podium.platform.metrics_file import METRICS_FILE, CaseScore, Counts, prepare_output
 from podium.platform.submission import ARCHIVE_ENDINGS
 from podium.readers.archives import MAX_BYTES
@@ -32,6 +46,8 @@ _KEPT_FOLDER, _UNPACKED_FOLDER = "kept", "unpacked"
 TEAMS_PER_TASK = 8
 """How many teams share one reading of a reference, and how many submissions are unpacked at the same time."""
 _MOST_TEAMS = 10_000
+_KILLED_BEFORE_THE_COLLECTOR = 500  # but after the workers
+_FORK = multiprocessing.get_context("fork")
 _LONGEST_NAME = 255  # bytes: it becomes the name of a folder
 
 
@@ -107,16 +123,34 @@ def run_batch(  # noqa: PLR0913  (what `podium batch` is given)
             )
         )
         batch = _Batch(
-            task=task, output=results, mirrors=mirrors, executor=executor(overall.start), quiet=executor(no_progress)
+            task=task,
+            output=results,
+            mirrors=mirrors,
+            overall=overall,
+            executor=executor(overall.start),
+            quiet=executor(no_progress),
         )
         outcomes = [TeamOutcome(team=name, error=reason) for name, reason in refused.items()]
         try:
             for group in groups:
-                outcomes += batch.evaluate({team: teams[team] for team in group})
+                outcomes += batch.evaluate_apart({team: teams[team] for team in group})
         finally:
             overall.finish()
             shutil.rmtree(results.folder / _UNPACKED_FOLDER, ignore_errors=True)
         return outcomes
+
+
+@dataclass(frozen=True)
+class _Told:
+    """The progress of a child process, which tells its parent."""
+
+    parent: Connection
+
+    def advance(self) -> None:
+        self.parent.send(None)
+
+    def close(self) -> None:
+        """The parent closes what it shows."""
 
 
 @dataclass
@@ -124,6 +158,7 @@ class _Batch:
     task: Task
     output: Output
     mirrors: Mirrors  # of the ground truth
+    overall: OverallProgress
     executor: Executor  # shows the progress on all cases
     quiet: Executor  # for what comes after a failure
     worst: dict[str, CaseOutcome[Figures]] = field(default_factory=dict)  # the same for every team
@@ -136,6 +171,59 @@ class _Batch:
         folder = self.output.below(_KEPT_FOLDER) or self.output.folder / _KEPT_FOLDER
         self.kept = KeptScores(folder=folder, basis=basis)
         self.task.challenge.scorer.import_packages()
+
+    def evaluate_apart(self, teams: Mapping[str, Location]) -> list[TeamOutcome]:
+        """A few teams in a child process: what one of them does to it, such as filling the memory, costs no other team.
+
+        If it dies, the teams are evaluated again one by one. Only for local processes: the client of a Dask cluster has
+        threads, so it cannot be forked.
+        """
+        if not isinstance(self.executor, Processes):
+            return self.evaluate(teams)
+        ours, theirs = _FORK.Pipe(duplex=False)
+        child = _FORK.Process(target=self._in_child, args=(os.getpid(), theirs, teams))
+        with signals_blocked():
+            child.start()
+        theirs.close()
+        found: tuple[list[TeamOutcome], dict[str, CaseOutcome[Figures]]] | PodiumError | None = None
+        try:
+            while (found := ours.recv()) is None:
+                self.overall.advance()
+        except EOFError:
+            pass
+        except BaseException:
+            child.terminate()
+            raise
+        finally:
+            child.join()
+        if isinstance(found, PodiumError):
+            raise found
+        if found is not None:
+            outcomes, self.worst = found
+            return outcomes
+        shutil.rmtree(self.output.folder / _UNPACKED_FOLDER, ignore_errors=True)
+        if len(teams) > 1:
+            quiet = replace(self, executor=self.quiet)
+            return [each for team, given in teams.items() for each in quiet.evaluate_apart({team: given})]
+        how = how_it_ended(child.exitcode or 0)
+        error = f"The process that evaluated this team ended {how}, perhaps because memory ran out."
+        return [TeamOutcome(team=team, error=error) for team in teams]
+
+    def _in_child(self, parent: int, connection: Connection, teams: Mapping[str, Location]) -> None:
+        if is_linux():
+            die_with(parent)
+        set_oom_score(_KILLED_BEFORE_THE_COLLECTOR)
+        unblock_signals()
+        self.overall.shown = _Told(connection)
+        try:
+            connection.send((self.evaluate(teams), self.worst))
+        except KeyboardInterrupt:
+            raise SystemExit(1) from None
+        except Exception as error:
+            if not isinstance(error, PodiumError) or isinstance(error, MachineError):  # such as workers that all die
+                LOG.info("failed: %s: %s", ", ".join(teams), traceback.format_exc())
+                raise SystemExit(1) from None
+            connection.send(error)
 
     def evaluate(self, teams: Mapping[str, Location]) -> list[TeamOutcome]:
         """A few teams together."""

@@ -1,5 +1,7 @@
 """The teams' metrics.json files: found, read, unsealed, and checked that they may be ranked together."""
 
+import re
+import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -20,6 +22,7 @@ from podium.readers.files import escape_for_display
 # Files that may be beside the teams' files and are not a metrics.json.
 OUR_FILES = ("ranking.json", "consensus.json", "arena.json", "calibration.json")
 OUR_FOLDER = "figures"
+_INVISIBLE = re.compile(r"\s|\\(?:x[0-9a-f]{2}|u[0-9a-f]{4}|U[0-9a-f]{8}|[tnr])")
 
 
 class Rules(Protocol):
@@ -124,6 +127,7 @@ def _cohort(files: Sequence[TeamFile], *, division: Mapping[str, str], notes: Se
         if file.team in by_team:
             raise UsageError(f"{by_team[file.team].label} and {file.label} are both of the team '{file.team}'.")
         by_team[file.team] = file
+    refuse_similar_names(by_team)
     _refuse_difference(files, "has the version", lambda file: file.content.version)
     _refuse_settings(files)
     _refuse_difference(files, "was scored against references with the digest", lambda file: file.ground_truth)
@@ -131,6 +135,19 @@ def _cohort(files: Sequence[TeamFile], *, division: Mapping[str, str], notes: Se
     challenge = _challenge(files[0])
     ordered = [by_team[team] for team in sorted(by_team)]
     return Cohort(challenge=challenge, division=division, files=ordered, notes=notes)
+
+
+def refuse_similar_names(teams: Iterable[str]) -> None:
+    """Raises UsageError where names of teams look the same: they differ only in spaces or invisible characters, which
+    names contain escaped."""
+    seen: dict[str, str] = {}
+    for team in teams:
+        other = seen.setdefault(_INVISIBLE.sub("", unicodedata.normalize("NFKC", team)), team)
+        if other != team:
+            raise UsageError(
+                f"The team names '{other}' and '{team}' differ only in spaces or invisible characters: write both the "
+                "same way, or rename one team."
+            )
 
 
 # Finding and reading files

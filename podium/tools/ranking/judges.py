@@ -129,7 +129,7 @@ def compare_judges(paths: Sequence[Path], *, confidence: float, replicates: int,
         judges={name: {"path": str(path), **each} for name, path, each in zip(names, paths, provenance, strict=True)},
         cases=cases,
         left_out=sorted(left_out),
-        teams=_in_order(teams, 0),
+        teams=sorted(teams, key=lambda team: (team.ranks[0], team.name)),
         taus=[
             JudgePair.of(
                 (names[one], names[other]),
@@ -194,18 +194,14 @@ def _outcome(path: Path, cohort: Cohort[AnyChallenge], cases: Sequence[str], res
     return outcome
 
 
-def _in_order(teams: Sequence[ComparedTeam], judge: int) -> list[ComparedTeam]:
-    return sorted(teams, key=lambda team: (team.ranks[judge], team.name))
-
-
 def _warning(names: Sequence[str], teams: Sequence[ComparedTeam]) -> str | None:
     orders = [
-        ", ".join(f"{team.ranks[judge]} {team.name}" for team in _in_order(teams, judge)) for judge in range(len(names))
+        ", ".join(f"{rank} {team}" for rank, team in sorted((each.ranks[judge], each.name) for each in teams))
+        for judge in range(len(names))
     ]
-    changed = [f"By {name}: {order}." for name, order in zip(names, orders, strict=True) if order != orders[0]]
-    if not changed:
-        return None
-    return " ".join(["Warning: the order of the teams depends on the judge.", f"By {names[0]}: {orders[0]}.", *changed])
+    words = [f"By {name}: {order}." for name, order in zip(names, orders, strict=True) if order != orders[0]]
+    first = ["Warning: the order of the teams depends on the judge.", f"By {names[0]}: {orders[0]}."]
+    return " ".join([*first, *words]) if words else None
 
 
 def _notes(cases: int, left_out: int) -> list[str]:

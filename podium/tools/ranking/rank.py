@@ -2,7 +2,7 @@
 
 import math
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,7 +12,8 @@ import numpy as np
 
 from podium.errors import UsageError
 from podium.execution.executor import OverallProgress, available_workers
-from podium.figures import Figures, agrees, put
+from podium.figures import agrees, put
+from podium.metrics.declaration import CaseMetric
 from podium.metrics.resampling import Resamples
 from podium.readers.files import escape_for_display
 from podium.tools.ranking.arena import arena_section
@@ -244,21 +245,22 @@ def _with_recomputed_figures(facts: Facts) -> Facts:
 def _refuse_changed_rows(facts: Facts) -> None:
     """Figures of a row that are made of its other figures are computed again."""
     for table in facts.tables.values():
-        of_row: Callable[[Figures], float | None] | None = getattr(table.metric, "of_row", None)
-        if of_row is None:
+        metric = table.metric
+        if not isinstance(metric, CaseMetric) or metric.of_row is None:
             continue
         for (team, case), value in np.ndenumerate(table.values):
             row = facts.rows[team][facts.cases[case]]
-            if row.status != "scored" or math.isnan(value):
+            if math.isnan(value):
                 continue
             try:
-                expected = of_row(row.metrics)
+                expected = metric.from_row(row.metrics)
             except (KeyError, TypeError, ValueError):  # anonymous rows do not have everything it is made of
                 continue
-            if expected is not None and not agrees(float(value), expected):
+            if expected is None or not agrees(float(value), expected):
+                given = "no value" if expected is None else f"{expected:.10g}"
                 raise UsageError(
-                    f"{facts.labels[team]}: '{table.metric.name}' of the case '{row.case}' is {value:.10g}, but the "
-                    f"row's other figures give {expected:.10g}: it was changed after it was written, or written by "
+                    f"{facts.labels[team]}: '{metric.name}' of the case '{row.case}' is {value:.10g}, but the "
+                    f"row's other figures give {given}: it was changed after it was written, or written by "
                     "another version."
                 )
 

@@ -88,17 +88,17 @@ def pairwise_p(values: Floats, resamples: Resamples, *, workers: int = 1) -> Flo
     counts: NDArray[np.floating] = np.ascontiguousarray(resamples.counts.T).astype(precision)
     by_case = _CaseSums(numbers=counts.sum(axis=0, dtype=np.float64), ties=_tie_sum(counts))
 
-    def test(pair: tuple[int, int]) -> None:
-        first, second = pair
-        x, y = values[first], values[second]
-        # Two infinite worst values are equal, but their difference is NaN.
-        with np.errstate(invalid="ignore"):
-            difference = np.where(x == y, 0.0, x - y)
-        p[:, first, second], p[:, second, first] = _both_p(difference, counts, by_case)
+    def test(pairs: Sequence[tuple[int, int]]) -> None:
+        for first, second in pairs:
+            x, y = values[first], values[second]
+            # Two infinite worst values are equal, but their difference is NaN.
+            with np.errstate(invalid="ignore"):
+                difference = np.where(x == y, 0.0, x - y)
+            p[:, first, second], p[:, second, first] = _both_p(difference, counts, by_case)
 
     pairs = list(combinations(range(teams), 2))
     with ThreadPoolExecutor(max_workers=workers) as pool:
-        list(pool.map(test, pairs))
+        list(pool.map(test, (pairs[start::workers] for start in range(workers))))
     return p
 
 

@@ -30,7 +30,7 @@ from podium.metrics.resampling import Resamples
 from podium.platform.metrics_file import SCHEMA_NAME, CaseResult, Counts, MetricsFile
 from podium.platform.privacy import Column, column
 from podium.readers.files import escape_for_display
-from podium.tools.ranking.documents import Cohort, TeamFile
+from podium.tools.ranking.documents import Cohort, TeamFile, refuse_similar_names
 
 TABLE_SUFFIXES = (".csv", ".tsv", ".parquet")
 STANDARD_INPUT = Path("-")
@@ -119,6 +119,7 @@ def read_score_table(path: Path) -> ScoreTable:
     if not scores:
         raise UsageError(f"{name} has no rows.")
     _refuse_duplicates(scores, name)
+    refuse_similar_names(dict.fromkeys(score.team for score in scores))
     metrics = list(dict.fromkeys(score.metric for score in scores)) if is_long else [titles[each] for each in others]
     return ScoreTable(
         name="scores" if path == STANDARD_INPUT else path.stem, scores=scores, metrics=metrics, directions=directions

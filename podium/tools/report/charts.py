@@ -181,6 +181,8 @@ def significance_map(rows: Rows, teams: Teams, *, words: str) -> Spec:
 def rank_lines(rows: Rows, ends: Rows, teams: Teams, *, columns: Sequence[str], words: str) -> Spec:
     """Ranks by scheme or task: `n`, `column` (its number), `rank`; `ends`: `n`, `column`, `slot`, `text`, `align`."""
     heads = {"orient": "top", "labelAngle": 0, "labelExpr": "columns[datum.value]", "grid": True, "labelLineHeight": 15}
+    names = [_wrapped(column) for column in columns]
+    heads["labelPadding"] = 15 * max(map(len, names)) - 7  # lines are added below the first
     x = _o("column", axis=heads, scale={"type": "point", "padding": 0.2})
     span = {"reverse": True, "domain": [0.5, len(teams) + 0.5], "nice": False, "zero": False}
     y, colour = _q("rank", axis=None, scale=span), _series(teams, _COLOURS, "var(--quiet)")
@@ -199,7 +201,7 @@ def rank_lines(rows: Rows, ends: Rows, teams: Teams, *, columns: Sequence[str], 
     layers[1]["transform"].append({"calculate": "join(columns[datum.column], ' ')", "as": "scheme"})
     height = (26 if len(teams) <= 15 else 18) * len(teams)
     chart = _chart(words, layers, teams, rows=rows, ends=ends, height=height, width={"step": 118})
-    chart["params"].append({"name": "columns", "value": [_wrapped(column) for column in columns]})
+    chart["params"].append({"name": "columns", "value": names})
     return chart
 
 
@@ -239,11 +241,12 @@ def podium_plot(cases: Rows, counts: Rows, teams: Teams, *, title: str, words: s
     dot["params"] = [{"name": "legend", "select": {"type": "point", "fields": ["n"]}, "bind": "legend"}]
     bar = _layer("bar", {}, x=below, xOffset=lane, color=colour, tooltip=_tips("team", "place", "cases"))
     bar["encoding"]["y"] = _q("cases", title="Cases", axis={"tickCount": 2})
-    layers = [_layer("line", link, data="cases", x=place, xOffset=lane, y=value, detail=_f("case")), dot, bar]
-    chart = _chart(words, layers, teams, rows=counts, cases=cases, height=230, width=max(420, 9 * size * (size + 1)))
-    width = chart.pop("width")
-    upper = {"layer": chart.pop("layer")[:2], "width": width, "height": chart.pop("height")}
-    return {**chart, "vconcat": [upper, {**bar, "width": width, "height": 70}]}
+    layers = [_layer("line", link, data="cases", x=place, xOffset=lane, y=value, detail=_f("case")), dot]
+    width = max(420, 9 * size * (size + 1))
+    lower = _chart(words, [bar], teams, height=70, width=width)["layer"][0]
+    chart = _chart(words, layers, teams, rows=counts, cases=cases, height=230, width=width)
+    upper = {name: chart.pop(name) for name in ("layer", "width", "height")}
+    return {**chart, "vconcat": [upper, {**lower, "width": width, "height": 70}]}
 
 
 def figure_heatmap(rows: Rows, teams: Teams, *, columns: Sequence[str], words: str) -> Spec:

@@ -185,13 +185,8 @@ def blob_plot(teams: Teams, stability: Stability, ranks: Sequence[int | None], *
             teams.names, ranks, stability.rank_intervals, stability.rank_frequencies, strict=True
         )
     ]
-    return Exhibit(
-        wide=len(teams) > MOST_TEAMS,
-        title="Blob plot of bootstrap ranks",
-        caption=caption,
-        chart=charts.blobs(shares, spans, teams, words=f"{caption} {told}"),
-        table=Table(head=head, rows=rows),
-    )
+    chart = charts.blobs(shares, spans, teams, words=f"{caption} {told}")
+    return Exhibit("Blob plot of bootstrap ranks", caption, chart, Table(head, rows), wide=len(teams) > MOST_TEAMS)
 
 
 def tau_violin(schemes: Sequence[str], taus: Sequence[Floats]) -> Exhibit:
@@ -214,14 +209,9 @@ def tau_violin(schemes: Sequence[str], taus: Sequence[Floats]) -> Exhibit:
         (scheme, str(each["n"] if each else 0), *(fixed(each[key] if each else None, 3) for key in keys))
         for scheme, each in zip(schemes, found, strict=True)
     ]
-    return Exhibit(
-        title="Violin plot of Kendall's τ",
-        caption=caption,
-        chart=charts.violins(outlines, quartiles, schemes=schemes, words=caption),
-        table=Table(
-            head=("Scheme", "Replicates", "Mean", "Lower quartile", "Median", "Upper quartile", "Minimum"), rows=rows
-        ),
-    )
+    head = ("Scheme", "Replicates", "Mean", "Lower quartile", "Median", "Upper quartile", "Minimum")
+    chart = charts.violins(outlines, quartiles, schemes=schemes, words=caption)
+    return Exhibit("Violin plot of Kendall's τ", caption, chart, Table(head, rows))
 
 
 def _outline(ordered: Floats) -> list[tuple[float, float]]:
@@ -266,18 +256,12 @@ def significance_map(title: str, teams: Teams, tests: Significance, *, alpha: fl
         p, holm = tests.p[row][column], tests.p_holm[row][column]
         return NOTHING if row == column else f"{probability(p)} (Holm {probability(holm)})"
 
-    return Exhibit(
-        wide=size > MOST_TEAMS,
-        metric=title,
-        title=f"Significance map: {title}",
-        caption=caption,
-        chart=charts.significance_map(cells, teams, words=caption),
-        table=Table(
-            head=("Team better than", *teams.names),
-            rows=[(name, *(cell(row, column) for column in range(size))) for row, name in enumerate(teams.names)],
-            caption="p values, and adjusted by Holm's method over all ordered pairs",
-        ),
-    )
+    rows = [(name, *(cell(row, column) for column in range(size))) for row, name in enumerate(teams.names)]
+    below = "p values, and adjusted by Holm's method over all ordered pairs"
+    table = Table(("Team better than", *teams.names), rows, below)
+    chart = charts.significance_map(cells, teams, words=caption)
+    wide = size > MOST_TEAMS
+    return Exhibit(f"Significance map: {title}", caption, chart, table, wide=wide, metric=title)
 
 
 def _rounded(value: float | None) -> float | None:
@@ -310,15 +294,9 @@ def rank_lines(teams: Teams, columns: Sequence[str], ranks: Floats, *, what: str
         else f"{teams.names[farthest]} moves most, from rank {_rank(best[farthest])} to {_rank(worst[farthest])}."
     )
     caption = f"{told} {count(steady, 'team')} of {size} keep the same rank in all {len(columns)} columns."
-    return Exhibit(
-        wide=True,
-        title=f"Ranks under every {what}",
-        caption=caption,
-        chart=charts.rank_lines(rows, ends, teams, columns=columns, words=caption),
-        table=Table(
-            head=("Team", *columns), rows=[(name, *map(_rank, ranks[row])) for row, name in enumerate(teams.names)]
-        ),
-    )
+    cells = [(name, *map(_rank, ranks[row])) for row, name in enumerate(teams.names)]
+    chart = charts.rank_lines(rows, ends, teams, columns=columns, words=caption)
+    return Exhibit(f"Ranks under every {what}", caption, chart, Table(("Team", *columns), cells), wide=True)
 
 
 def _rank(rank: float) -> str:
@@ -388,13 +366,9 @@ def box_and_dots(each: CaseValues, teams: Teams, cases: Sequence[Spec], *, colum
     if ends:
         caption += f" The axis is cut before the worst value, {figure(metric.worst)}: what is beyond is at its end."
     chart = charts.box_and_dots(boxes, teams, title=f"{each.title}, {better}", words=f"{caption} {told}", ends=ends)
-    return Exhibit(
-        metric=metric.title,
-        title=metric.title,
-        caption=caption,
-        chart=with_cases(chart, cases, column, metric.direction),
-        table=_summary_table(teams.names, found, cases=each.filled.shape[1], intervals=intervals),
-    )
+    table = _summary_table(teams.names, found, cases=each.filled.shape[1], intervals=intervals)
+    chart = with_cases(chart, cases, column, metric.direction)
+    return Exhibit(metric.title, caption, chart, table, metric=metric.title)
 
 
 def with_cases(chart: Spec, cases: Sequence[Spec], column: int, direction: Direction) -> Spec:
@@ -429,7 +403,7 @@ def _summary_table(
         rows.append((name, str(cases), str(cases - int(each["n"] if each else 0)), mean, *interval, *others))
     of_mean = ["Interval of the mean"] if intervals else []
     quartiles = ("Minimum", "Lower quartile", "Median", "Upper quartile", "Maximum")
-    return Table(head=("Team", "Cases", "Undefined", "Mean", *of_mean, "SD", *quartiles), rows=rows)
+    return Table(("Team", "Cases", "Undefined", "Mean", *of_mean, "SD", *quartiles), rows)
 
 
 def is_yes_or_no(metric: Metric, values: Floats) -> bool:
@@ -454,13 +428,9 @@ def share_bars(each: CaseValues, teams: Teams) -> Exhibit:
     line = ", the line its interval" if intervals else ""
     caption = f"{better.capitalize()}. A bar is the share of cases with the value 1{line}."
     of_share = ["Interval of the share"] if intervals else []
-    return Exhibit(
-        metric=metric.title,
-        title=metric.title,
-        caption=caption,
-        chart=charts.share_bars(rows, teams, title=f"{metric.title}: share of cases, {better}", words=caption),
-        table=Table(head=("Team", "Cases", "With the value 1", "Share", *of_share), rows=cells),
-    )
+    table = Table(("Team", "Cases", "With the value 1", "Share", *of_share), cells)
+    chart = charts.share_bars(rows, teams, title=f"{metric.title}: share of cases, {better}", words=caption)
+    return Exhibit(metric.title, caption, chart, table, metric=metric.title)
 
 
 # Case by case.
@@ -487,18 +457,12 @@ def podium_plot(each: CaseValues, teams: Teams, cases: Sequence[Spec], *, column
     ]
     title = f"{each.title}, {metric.direction} is better"
     chart = charts.podium_plot(cases, bars, teams, title=title, words=f"{caption} {told}")
-    return Exhibit(
-        wide=9 * size * (size + 1) > 520,
-        metric=metric.title,
-        title=f"Podium plot: {metric.title}",
-        caption=caption,
-        chart=with_cases(chart, cases, column, metric.direction),
-        table=Table(
-            head=("Team", *(f"Place {place + 1}" for place in range(size))),
-            rows=[(name, *map(str, counts[team].tolist())) for team, name in enumerate(teams.names)],
-            caption="Cases by place; equal values are in the order of the ranking",
-        ),
-    )
+    rows = [(name, *map(str, counts[team].tolist())) for team, name in enumerate(teams.names)]
+    below = "Cases by place; equal values are in the order of the ranking"
+    table = Table(("Team", *(f"Place {place + 1}" for place in range(size))), rows, below)
+    chart = with_cases(chart, cases, column, metric.direction)
+    wide = 9 * size * (size + 1) > 520
+    return Exhibit(f"Podium plot: {metric.title}", caption, chart, table, wide=wide, metric=metric.title)
 
 
 def places_in_case(values: Floats, *, higher_is_better: bool) -> NDArray[np.int64]:
@@ -523,17 +487,10 @@ def rank_heatmap(each: CaseValues, teams: Teams) -> Exhibit:
     caption = (
         "Each cell counts the cases that gave the team that rank by this metric alone; ties share the better rank."
     )
-    return Exhibit(
-        wide=size > MOST_TEAMS,
-        metric=each.metric.title,
-        title=f"Ranking heat map: {each.metric.title}",
-        caption=caption,
-        chart=charts.rank_heatmap(cells, teams, words=f"{caption} {told}"),
-        table=Table(
-            head=("Team", *(f"Rank {rank + 1}" for rank in range(size))),
-            rows=[(name, *map(str, counts[row])) for row, name in enumerate(teams.names)],
-        ),
-    )
+    rows = [(name, *map(str, counts[row])) for row, name in enumerate(teams.names)]
+    table = Table(("Team", *(f"Rank {rank + 1}" for rank in range(size))), rows)
+    chart, title = charts.rank_heatmap(cells, teams, words=f"{caption} {told}"), each.metric.title
+    return Exhibit(f"Ranking heat map: {title}", caption, chart, table, wide=size > MOST_TEAMS, metric=title)
 
 
 # Many metrics: maps of all means.
@@ -639,19 +596,12 @@ def figure_heatmap(  # noqa: PLR0913  (a table, its two heads, and what is said 
                 text = fixed(float(values[row, column]), decimals[column])
                 cells.append({"n": row, "column": column, "text": text, "below": below, "shade": shades[row]})
     caption = f"{caption} In every column the best figure has the strongest colour."
-    return Exhibit(
-        wide=len(columns) > 4,
-        title=title,
-        caption=caption,
-        chart=charts.figure_heatmap(cells, rows, columns=columns, words=caption),
-        table=Table(
-            head=(corner, *columns),
-            rows=[
-                (name, *(with_interval(float(v), ends, n + 1) for v, ends, n in zip(*each, decimals, strict=True)))
-                for name, *each in zip(rows.names, values, found, strict=True)
-            ],
-        ),
-    )  # fmt: skip
+    lines = [
+        (name, *(with_interval(float(v), ends, n + 1) for v, ends, n in zip(*each, decimals, strict=True)))
+        for name, *each in zip(rows.names, values, found, strict=True)
+    ]
+    chart = charts.figure_heatmap(cells, rows, columns=columns, words=caption)
+    return Exhibit(title, caption, chart, Table((corner, *columns), lines), wide=len(columns) > 4)
 
 
 def _shades(column: Floats, direction: Direction) -> list[float]:
@@ -693,15 +643,9 @@ def distribution(metric: Metric, cases: Sequence[tuple[str, Status, float | None
         if value is not None and abs(value) <= LARGEST and len(cases) <= MOST_STILL_ROWS
     ]
     chart = charts.histogram(bins, marks, title=title, words=f"{title}. {caption}", most=int(most))
-    return Exhibit(
-        title=metric.title,
-        caption=caption,
-        chart=with_cases(chart, dots, column, metric.direction),
-        table=Table(
-            head=("From", "To", "Cases"),
-            rows=[(figure(each["low"]), figure(each["high"]), str(each["cases"])) for each in bins],
-        ),
-    )
+    rows = [(figure(each["low"]), figure(each["high"]), str(each["cases"])) for each in bins]
+    chart = with_cases(chart, dots, column, metric.direction)
+    return Exhibit(metric.title, caption, chart, Table(("From", "To", "Cases"), rows))
 
 
 def curves(curve: Curve, cases: Mapping[str, Sequence[float | None]]) -> Exhibit:
@@ -743,12 +687,9 @@ def curves(curve: Curve, cases: Mapping[str, Sequence[float | None]]) -> Exhibit
         name = str(first) if first == last else f"{first} to {last}"
         cells = (figure(each[key] if each else None) for key in ("mean", "first", "third"))
         rows.append((name, str(each["n"] if each else 0), *cells))
-    return Exhibit(
-        title=f"{curve.title} over {curve.along.lower()}s",
-        caption=caption,
-        chart=charts.curves(thin, means, along=curve.along, title=title, words=f"{title}. {caption}"),
-        table=Table(head=(curve.along, "Cases", "Mean", "Lower quartile", "Upper quartile"), rows=rows),
-    )
+    head = (curve.along, "Cases", "Mean", "Lower quartile", "Upper quartile")
+    chart = charts.curves(thin, means, along=curve.along, title=title, words=f"{title}. {caption}")
+    return Exhibit(f"{curve.title} over {curve.along.lower()}s", caption, chart, Table(head, rows))
 
 
 def _spans(length: int, most: int) -> list[tuple[float, float]]:
@@ -790,12 +731,8 @@ def diagram(data: Diagram) -> Exhibit:
     cells: list[tuple[str, str, str]] = [(name, "", figure(level)) for name, level in data.levels.items()]
     for name, each in (*data.lines.items(), *([("case", data.dots)] if data.dots else [])):
         cells += [(name, figure(x), figure(y)) for x, y in each[:: _stride(each, _TABLE_ROWS)]]
-    return Exhibit(
-        title=data.title,
-        caption=data.told,
-        chart=charts.diagram(rows, x=axes["x"], y=axes["y"], words=f"{data.y} over {data.x}. {data.told}"),
-        table=Table(head=("", data.x, data.y), rows=cells),
-    )
+    chart = charts.diagram(rows, x=axes["x"], y=axes["y"], words=f"{data.y} over {data.x}. {data.told}")
+    return Exhibit(data.title, data.told, chart, Table(("", data.x, data.y), cells))
 
 
 def _stride(points: Sequence[Any], most: int) -> int:

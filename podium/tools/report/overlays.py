@@ -1,4 +1,4 @@
-"""Overlays of a submission's worst cases, for organisers: prediction and reference as outlines over the image.
+"""Overlays of a submission's worst cases, for organisers: errors and the reference's outline over the image.
 
 This is the only part of a report that opens images.
 """
@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from html import escape
-from itertools import groupby
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +14,8 @@ from numpy.typing import NDArray
 
 from podium.challenges import load_challenge
 from podium.challenges.base import Overlay
+from podium.challenges.freehand.format import FreehandFormat
+from podium.challenges.freehand.reading import FreehandPrediction, FreehandReference
 from podium.errors import UsageError
 from podium.evaluation import Task, find_challenge, prepare
 from podium.execution.executor import Executor
@@ -23,8 +24,9 @@ from podium.platform.privacy import pseudonym
 from podium.platform.submission import open_submission
 from podium.readers.files import SafeFile, list_files
 from podium.sandbox.decoders import decoders
+from podium.tools.freehand import draw_trajectory, scan_trajectory
 from podium.tools.ranking.wording import figure, on_one_line
-from podium.tools.report.png import grey_levels, png_data_address, reduced
+from podium.tools.report.png import data_address, grey_levels, grey_window, png_file, reduced
 
 OVERLAYS = 4
 """How many of a submission's worst cases are drawn."""
@@ -32,15 +34,7 @@ OVERLAYS = 4
 MOST_BYTES = 3_000_000
 """All overlays of a ranking's report together: the page has to stay below 5 MB."""
 
-_STEPS = {"right": (1, 0), "down": (0, 1), "left": (-1, 0), "up": (0, -1)}
-# Where two outlines touch at a corner, turn right first, so that pixels that meet at a corner stay separate.
-_TURNS: dict[str, tuple[str, ...]] = {
-    "right": ("down", "right", "up"),
-    "down": ("left", "down", "right"),
-    "left": ("up", "left", "down"),
-    "up": ("right", "up", "left"),
-}
-Corner = tuple[int, int]  # x, y
+_BARS_MM = (0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,7 +52,7 @@ class ScoredCases:
 
 @dataclass(frozen=True, kw_only=True)
 class OverlayPicture:
-    """One case: panels (SVG) of its views, and the structures outlined in them."""
+    """One case: panels (HTML with SVG) of its views, and the structures outlined in them."""
 
     title: str
     caption: str
@@ -79,43 +73,60 @@ def overlay_picture(overlays: Sequence[Overlay], *, title: str, caption: str) ->
 
 
 def _panel(overlay: Overlay, *, case: str, layers: Sequence[str]) -> str:
-    shape = next(iter(overlay.layers.values())).reference.shape
-    height, width = shape
-    parts = []
+    """A picture that a click enlarges, without a script, and what it shows."""
+    height, width = next(iter(overlay.layers.values())).reference.shape
+    parts, words = [], [overlay.title]
     if overlay.image is not None:
-        parts.append(
-            element(
-                "image",
-                href=png_data_address(reduced(grey_levels(overlay.image))),
-                width=width,
-                height=height,
-                preserveAspectRatio="none",
-            )
-        )
+        address = data_address(png_file(reduced(grey_levels(overlay.image))))
+        parts.append(element("image", href=address, width=width, height=height, preserveAspectRatio="none"))
+        words.append("window {} to {}".format(*map(figure, grey_window(overlay.image))))
     for number, name in enumerate(layers, start=1):
-        if name in overlay.layers:
-            pair = overlay.layers[name]
-            for mask, kind in ((pair.reference, "reference"), (pair.prediction, "prediction")):
-                if path := outline_path(mask):
-                    parts.append(element("path", d=path, class_="rim", vector_effect="non-scaling-stroke"))
-                    parts.append(
-                        element("path", d=path, class_=f"{kind} layer-{number}", vector_effect="non-scaling-stroke")
-                    )
+        if pair := overlay.layers.get(name):
+            wrong = {
+                "false-positive": pair.prediction & ~pair.reference,
+                "false-negative": pair.reference & ~pair.prediction,
+            }
+            parts += [element("path", d=fill_path(mask), class_=kind) for kind, mask in wrong.items() if mask.any()]
+            if path := outline_path(pair.reference):
+                for kind in ("rim", f"reference layer-{number}"):
+                    parts.append(element("path", d=path, class_=kind, vector_effect="non-scaling-stroke"))
+    bars = [bar for bar in _BARS_MM if overlay.pixel_mm and bar / overlay.pixel_mm <= width / 3]
+    if overlay.pixel_mm and bars:
+        place = f"M{width * 0.04:g} {height * 0.96:g}h{bars[-1] / overlay.pixel_mm:g}"
+        parts.append(element("path", d=place, class_="scale", vector_effect="non-scaling-stroke"))
+        words.append(f"bar {bars[-1]:g} mm")
     described = ", ".join(
         f"{name}: {int(pair.prediction.sum())} pixels predicted, {int(pair.reference.sum())} in the reference, "
         f"{int((pair.prediction & pair.reference).sum())} shared"
         for name, pair in overlay.layers.items()
     )
-    return element(
+    picture = element(
         "svg",
         element("title", escape(on_one_line(f"{case}, {overlay.title}"))),
-        element("desc", escape(on_one_line(f"Outlines of prediction and reference. {described}."))),
-        element("g", *parts, transform=f"scale(1 {overlay.aspect:g})" if overlay.aspect != 1 else None)
-        if parts
-        else "",
+        element("desc", escape(on_one_line(f"Errors of the prediction over the reference. {described}."))),
+        element("g", *parts, transform=f"scale(1 {overlay.aspect:g})" if overlay.aspect != 1 else None),
         viewBox=f"0 0 {width} {height * overlay.aspect:g}",
         role="img",
     )
+    return _enlargeable(picture, f"{case}, {overlay.title}", said=", ".join(words), small=overlay.small)
+
+
+def _enlargeable(picture: str, title: str, *, said: str, small: bool = False) -> str:
+    enlarge = element("input", type="checkbox", aria_label=on_one_line(f"Enlarge {title}"))
+    label = element("span", escape(on_one_line(said)))
+    return element("label", enlarge, picture, label, class_="panel small" if small else "panel")
+
+
+def _trajectory_picture(
+    files: FreehandFormat, case: str, prediction: FreehandPrediction, reference: FreehandReference, caption: str
+) -> OverlayPicture:
+    """The 3-D path of a scan and its errors over the frames, as `podium freehand plot` draws them."""
+    found = scan_trajectory(files.read_reference(reference), prediction, grid=files.grid, threads=1)
+    image = element("image", href=data_address(draw_trajectory(found, title=case)), width=1200, height=600)
+    title = element("title", escape(on_one_line(f"{case}, trajectory")))
+    picture = element("svg", title, image, viewBox="0 0 1200 600", role="img")
+    panel = _enlargeable(picture, f"{case}, trajectory", said="trajectory and errors over the frames")
+    return OverlayPicture(title=case, caption=caption, layers=(), panels=[panel])
 
 
 def element(tag: str, *children: str, **attributes: object) -> str:
@@ -148,14 +159,17 @@ class OverlaySource:
 
     @classmethod
     @contextmanager
-    def open(cls, *, ground_truth: Path, images: Path, challenge: str, executor: Executor) -> Iterator["OverlaySource"]:
+    def open(
+        cls, *, ground_truth: Path, images: Path | None, challenge: str, executor: Executor
+    ) -> Iterator["OverlaySource"]:
         """Read the ground truth of `challenge` and list the images; submissions are decoded in separate processes."""
-        if not images.is_dir():
+        if images is not None and not images.is_dir():
             raise UsageError("The folder given with --images does not exist.", detail=str(images))
         folder = find_challenge(ground_truth, challenge)
         loaded = load_challenge(folder)
         with decoders(libraries=loaded.format.libraries, logged=False):
-            yield cls(prepare(folder, loaded, executor), list_files(images, trusted=True).files, executor)
+            listed = list_files(images, trusted=True).files if images else ()
+            yield cls(prepare(folder, loaded, executor), listed, executor)
 
     def draw(self, scored: ScoredCases | None, submission: Path, *, label: str) -> list[OverlayPicture]:
         """The worst cases of one team's submission; `label` names the file that `scored` comes from.
@@ -175,9 +189,11 @@ class OverlaySource:
                 )
 
             def draw(case: str) -> OverlayPicture | None:
+                prediction, reference = collected.predictions[case], self.task.references[case]
+                if isinstance(challenge.format, FreehandFormat):
+                    return _trajectory_picture(challenge.format, case, prediction, reference, captions[case])
                 if challenge.overlays is None:
                     return None
-                prediction, reference = collected.predictions[case], self.task.references[case]
                 views = challenge.overlays.draw(case, prediction, reference, self.images)
                 return overlay_picture(views, title=case, caption=captions[case]) if views else None
 
@@ -199,56 +215,24 @@ class OverlaySource:
         return found
 
 
-# The outline of a mask along the edges of its pixels, as one SVG path: exact, and dashes continue around it.
+# Masks as SVG paths along the edges of their pixels: exact at any size.
+
+
+def fill_path(mask: NDArray[np.bool_]) -> str:
+    """Every run of pixels in a row as a rectangle."""
+    return "".join(f"M{x} {y}h{length}v1h-{length}z" for y, x, length in _runs(mask))
 
 
 def outline_path(mask: NDArray[np.bool_]) -> str:
-    """`M x y h n v n ... z` for every closed outline, holes included; empty for an empty mask."""
-    edges = _edges(mask)
-    paths = []
-    while edges:
-        start = min(edges, key=lambda corner: (corner[1], corner[0]))
-        paths.append(_path(start, _walk(start, edges)))
-    return "".join(paths)
-
-
-def _edges(mask: NDArray[np.bool_]) -> dict[Corner, set[str]]:
-    """Every edge between mask and background, directed so that the mask is on its right, by its first corner."""
-    padded = np.pad(mask, 1).astype(np.int8)
+    """The edges between the mask and its surroundings, holes included, as straight lines."""
+    padded = np.pad(mask, 1)
     across, along = np.diff(padded, axis=0)[:, 1:-1], np.diff(padded, axis=1)[1:-1]
-    edges: dict[Corner, set[str]] = {}
-
-    def add(places: NDArray[np.bool_], heading: str, shift: Corner) -> None:
-        for y, x in np.argwhere(places).tolist():
-            edges.setdefault((x + shift[0], y + shift[1]), set()).add(heading)
-
-    add(across == 1, "right", (0, 0))
-    add(across == -1, "left", (1, 0))
-    add(along == 1, "up", (0, 1))
-    add(along == -1, "down", (0, 0))
-    return edges
+    lines = [f"M{x} {y}h{length}" for y, x, length in _runs(across)]
+    return "".join([*lines, *(f"M{x} {y}v{length}" for x, y, length in _runs(along.T))])
 
 
-def _walk(start: Corner, edges: dict[Corner, set[str]]) -> list[str]:
-    """The headings of one closed outline from `start`, its top left corner; its edges are removed."""
-    headings: list[str] = []
-    wanted: tuple[str, ...]
-    corner, wanted = start, ("right", "down")  # of a pixel or of a hole: only one of them leads on
-    while not headings or corner != start:
-        heading = next(each for each in wanted if each in edges[corner])
-        edges[corner].discard(heading)
-        if not edges[corner]:
-            del edges[corner]
-        headings.append(heading)
-        dx, dy = _STEPS[heading]
-        corner, wanted = (corner[0] + dx, corner[1] + dy), _TURNS[heading]
-    return headings
-
-
-def _path(start: Corner, headings: list[str]) -> str:
-    runs = []
-    for heading, run in groupby(headings):
-        length = sum(1 for _ in run)
-        dx, dy = _STEPS[heading]
-        runs.append(f"h{dx * length}" if dx else f"v{dy * length}")
-    return f"M{start[0]} {start[1]}{''.join(runs)}z"
+def _runs(flags: NDArray[np.bool_]) -> Iterator[tuple[int, int, int]]:
+    """Row, start and length of every run of set flags."""
+    steps = np.diff(np.pad(flags, ((0, 0), (1, 1))).astype(np.int8), axis=1)
+    for (row, start), (_, end) in zip(np.argwhere(steps == 1).tolist(), np.argwhere(steps == -1).tolist(), strict=True):
+        yield row, start, end - start

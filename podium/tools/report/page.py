@@ -39,14 +39,16 @@ _WIDTH, _WIDE = 520, 1120  # pixels of a drawing whose chart is as wide as its p
 
 @dataclass(frozen=True)
 class Table:
-    """Rows of plain text; the first column names the row. The template escapes every cell."""
+    """Rows of plain text; the first column names the row. The template escapes every cell. `kind` is a CSS class."""
 
     head: Sequence[str]
     rows: Sequence[Sequence[str]]
     caption: str = ""
+    title: str = ""
+    kind: str = ""
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Exhibit:
     """A chart with a caption, and its figures as a table for those who cannot see it.
 
@@ -78,6 +80,25 @@ class Exhibit:
         }
         params = [each for each in self.chart["params"] if each["value"] not in self.shared]
         return {**self.chart, "datasets": columns, "params": params}
+
+
+@dataclass(frozen=True)
+class Section:
+    """A part of a page, in the order in which its contents are shown. `nav` is its short title; the types of `final`,
+    `cases` and `teams` are those of `tables`."""
+
+    anchor: str
+    nav: str
+    title: str
+    words: Sequence[str] = ()
+    notes: Sequence[str] = ()
+    final: Any = None
+    cases: Any = None
+    overlays: Sequence[Any] = ()
+    tables: Sequence[Table] = ()
+    exhibits: Sequence[Exhibit] = ()
+    teams: Sequence[Any] = ()
+    references: Sequence[str] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -167,7 +188,7 @@ def write_page(page: str, path: Path) -> None:
 # The HTML file.
 
 
-def render(template: str, drawings: Drawings, **content: Any) -> str:
+def render(drawings: Drawings, **content: Any) -> str:
     """The whole HTML file. Only the stylesheet, scripts and drawings of Vega, which escapes, are marked as safe."""
     exhibits, teams = drawings.exhibits, drawings.teams
     is_live = has_charts() and bool(exhibits)
@@ -175,19 +196,21 @@ def render(template: str, drawings: Drawings, **content: Any) -> str:
     scripts = [*([_library()] if is_live else []), script]
     page: str = (
         _environment()
-        .get_template(template)
+        .get_template("page.html.jinja")
         .render(
             stylesheet=_stylesheet(),
             scripts=scripts,
             policy=_policy(_stylesheet(), scripts),
             has_charts=is_live,
             shared={"config": CONFIG, "teams": teams.names if teams else [], "labels": teams.labels if teams else []},
-            no_charts=missing_packages("vl-convert-python", extra="report", what="A page with charts")
+            no_charts=missing_packages("vl-convert-python", extra="report").replace(
+                "This command", "A page with charts"
+            )
             if exhibits and not is_live
             else "",
             metrics=list(dict.fromkeys(each.metric for each in exhibits if each.metric)),
             podium_version=__version__,
-            **content,
+            **{"podium": (), "more_on_the_podium": "", **content},
         )
     )
     return page

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-LONGEST_SIDE_PX = 320
+LONGEST_SIDE_PX = 400
 """Of an image inside a page: larger ones would make the page too large."""
 
 
@@ -36,12 +36,17 @@ def _chunk(kind: bytes, data: bytes) -> bytes:
     return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
 
 
-def grey_levels(image: NDArray[Any]) -> NDArray[np.uint8]:
-    """Values from the 1st to the 99th percentile spread over 0..255; an image of one value is black."""
+def grey_window(image: NDArray[Any]) -> tuple[float, float]:
+    """The values that are black and white: the 1st and the 99th percentile, or the extremes where these coincide."""
     values = np.nan_to_num(np.asarray(image, dtype=np.float64), posinf=0.0, neginf=0.0)
     low, high = np.quantile(values, (0.01, 0.99))
-    if high <= low:
-        low, high = float(values.min()), float(values.max())
+    return (float(low), float(high)) if high > low else (float(values.min()), float(values.max()))
+
+
+def grey_levels(image: NDArray[Any]) -> NDArray[np.uint8]:
+    """The values of its window spread over 0..255; an image of one value is black."""
+    values = np.nan_to_num(np.asarray(image, dtype=np.float64), posinf=0.0, neginf=0.0)
+    low, high = grey_window(image)
     if high <= low:
         return np.zeros(values.shape, np.uint8)
     return np.asarray(np.rint(np.clip((values - low) / (high - low), 0, 1) * 255), dtype=np.uint8)
@@ -58,6 +63,6 @@ def reduced(image: NDArray[np.uint8], longest: int = LONGEST_SIDE_PX) -> NDArray
     return np.asarray(sums // sizes, dtype=np.uint8)
 
 
-def png_data_address(image: NDArray[np.uint8]) -> str:
-    """A `data:` address of the image as a PNG."""
-    return "data:image/png;base64," + base64.b64encode(png_file(image)).decode("ascii")
+def data_address(png: bytes) -> str:
+    """A PNG file as an address."""
+    return "data:image/png;base64," + base64.b64encode(png).decode("ascii")

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -39,7 +40,7 @@ from podium.tools.report.exhibits import (
     tau_violin,
 )
 from podium.tools.report.overlays import OverlayPicture
-from podium.tools.report.page import Drawings, Exhibit, Report, Table, render
+from podium.tools.report.page import Drawings, Exhibit, Report, Section, Table, render
 from podium.tools.report.tables import (
     arena_tables,
     calibration_tables,
@@ -66,8 +67,10 @@ CALIBRATION_REFERENCES = (
 )
 
 
-MOST_UNFOLDED = 12
-"""With more teams, the details of each team are folded."""
+_METRIC_WORDS = (
+    "In every chart, teams are in the order of the ranking. A failed or missing case has the value that the rules give "
+    "it, which is nearly always the worst."
+)
 _MOST_ON_THE_PODIUM = 5
 
 
@@ -76,63 +79,55 @@ def ranking_report(ranking: Ranking, overlays: Mapping[str, Sequence[OverlayPict
     values = case_values(ranking)
     teams = Teams([team.name for team in ranking.teams], [team.rank for team in ranking.teams])
     figures = Drawings(teams)
-    podium, more_on_the_podium = _podium(_places(ranking))
-    scores = figures.add_all(_scores(ranking, teams))
-    stability_exhibits = figures.add_all(_stability_exhibits(ranking, teams))
-    arena_words, arena_table = arena_tables(ranking)
-    arena_exhibits = figures.add_all(_arena_exhibits(ranking, teams))
-    judge_exhibits = figures.add_all(_judge_exhibits(ranking, teams))
-    drawn_metrics = figures.add_all(metric_exhibits(ranking, teams, values))
-    rank_exhibits = figures.add_all(_rank_exhibits(ranking, teams, values))
-    contents = [
-        ("ranking", "Ranking"),
-        ("stability", "How certain?"),
-        *([("arena", "Arena")] if ranking.arena else []),
-        *([("judge", "Judge")] if ranking.calibration else []),
-        *([("metrics", "Metrics")] if drawn_metrics else []),
-        *([("cases", "Cases")] if rank_exhibits else []),
-        ("teams", "Teams"),
-        ("methods", "Methods"),
+    stability = [differences_table(ranking), _scheme_taus(ranking)]
+    sections = [
+        Section(
+            *("ranking", "Ranking", "Ranking"),
+            words=[sentence(ranking.deciding.words)],
+            notes=ranking.notes,
+            final=final_table(ranking),
+            exhibits=figures.add_all(_scores(ranking, teams)),
+        ),
+        Section(
+            *("stability", "How certain?", "How certain is this ranking?"),
+            words=_stability_words(ranking),
+            tables=[table for table in stability if table],
+            exhibits=figures.add_all(_stability_exhibits(ranking, teams)),
+        ),
     ]
-    page = render(
-        "ranking.html.jinja",
-        figures,
-        kicker="Ranking",
-        heading=ranking.title,
-        facts=_facts(ranking),
-        contents=contents,
-        podium=podium,
-        more_on_the_podium=more_on_the_podium,
-        scheme_words=sentence(ranking.deciding.words),
-        notes=ranking.notes,
-        final=final_table(ranking),
-        scores=scores,
-        differences=differences_table(ranking),
-        arena_words=arena_words,
-        arena=arena_table,
-        arena_exhibits=arena_exhibits,
-        judge_words=[*calibration_sentences(ranking.calibration), *ranking.calibration.notes]
-        if ranking.calibration
-        else (),
-        judge_tables=calibration_tables(ranking.calibration) if ranking.calibration else (),
-        judge_exhibits=judge_exhibits,
-        stability_words=_stability_words(ranking),
-        stability_exhibits=stability_exhibits,
-        scheme_taus=_scheme_taus(ranking),
-        metric_exhibits=drawn_metrics,
-        rank_words=_detailed_words(sum(each.in_schemes for each in values), "The ranks of the teams within each case."),
-        rank_exhibits=rank_exhibits,
-        fold_teams=len(ranking.teams) > MOST_UNFOLDED,
-        teams=team_pages(ranking, values, overlays or {}),
-        methods=" ".join(ranking.methods.sentences),
-        settings=_settings(ranking),
-        references=(*REFERENCES, *(CALIBRATION_REFERENCES if ranking.calibration else ())),
-    )
+    if ranking.arena:
+        words, table = arena_tables(ranking)
+        exhibits = figures.add_all(_arena_exhibits(ranking, teams))
+        sections.append(
+            Section("arena", "Arena", "The arena", words, tables=[table] if table else (), exhibits=exhibits)
+        )
+    if judged := ranking.calibration:
+        words = [*calibration_sentences(judged), *judged.notes]
+        exhibits = figures.add_all(_judge_exhibits(ranking, teams))
+        title = "The judge and the clinicians"
+        sections.append(Section("judge", "Judge", title, words, tables=calibration_tables(judged), exhibits=exhibits))
+    if exhibits := figures.add_all(metric_exhibits(ranking, teams, values)):
+        sections.append(Section("metrics", "Metrics", "Metric by metric", [_METRIC_WORDS], exhibits=exhibits))
+    if exhibits := figures.add_all(_rank_exhibits(ranking, teams, values)):
+        words = [_rank_words(sum(each.in_schemes for each in values))]
+        sections.append(Section("cases", "Cases", "Case by case", words, exhibits=exhibits))
+    sections += [
+        Section("teams", "Teams", "Team by team", teams=team_pages(ranking, values, overlays or {})),
+        Section(
+            *("methods", "Methods", "Methods"),
+            words=[" ".join(ranking.methods.sentences)],
+            tables=[_settings(ranking)],
+            references=(*REFERENCES, *(CALIBRATION_REFERENCES if ranking.calibration else ())),
+        ),
+    ]
+    about = {"kicker": "Ranking", "heading": ranking.title, "facts": _facts(ranking)}
+    page = render(figures, **about, **_podium(_places(ranking)), sections=sections)
     return Report(page=page, exhibits=figures.exhibits)
 
 
-def _detailed_words(metrics: int, words: str) -> str:
+def _rank_words(metrics: int) -> str:
     """Which of the metrics that the schemes rank by have their own charts."""
+    words = "The ranks of the teams within each case."
     if metrics <= MOST_DETAILED:
         return words
     return f"{words} {MOST_DETAILED} of {metrics} metrics are shown, in the order of the ranking's rule."
@@ -176,13 +171,13 @@ def _places(ranking: Ranking) -> list[PodiumPlace]:
     ]
 
 
-def _podium(places: Sequence[PodiumPlace]) -> tuple[list[PodiumPlace], str]:
+def _podium(places: Sequence[PodiumPlace]) -> dict[str, Any]:
     """Ranks 1 to 3 in the order of the ranking; ties beyond five places are counted."""
     ranks = Counter(place.rank for place in places)
     winners = [replace(place, is_tied=ranks[place.rank] > 1) for place in places if place.rank <= 3]
     more = len(winners) - _MOST_ON_THE_PODIUM
     words = f"{count(more, 'further team')} tied on the podium are in the table." if more > 0 else ""
-    return winners[:_MOST_ON_THE_PODIUM], words
+    return {"podium": winners[:_MOST_ON_THE_PODIUM], "more_on_the_podium": words}
 
 
 def _scores(ranking: Ranking, teams: Teams) -> list[Exhibit]:
@@ -236,14 +231,8 @@ def _intervals(
         for row, series, value, interval in known
     ]
     series = ["Series"] if known[0][1] else []
-    return [
-        Exhibit(
-            title=title,
-            caption=caption,
-            chart=charts.intervals(marks, teams, title=title.removeprefix("Scores: "), words=caption),
-            table=Table(("Team", *series, "Value", "Interval"), cells),
-        )
-    ]
+    chart = charts.intervals(marks, teams, title=title.removeprefix("Scores: "), words=caption)
+    return [Exhibit(title, caption, chart, Table(("Team", *series, "Value", "Interval"), cells))]
 
 
 def _stability_words(ranking: Ranking) -> list[str]:
@@ -306,7 +295,8 @@ def _scheme_taus(ranking: Ranking) -> Table | None:
         (title, *(NOTHING if tau is None else fixed(tau, 2) for tau in row))
         for title, row in zip(titles, ranking.scheme_taus, strict=True)
     ]
-    return Table(head=("Scheme", *titles), rows=rows, caption="Kendall's τ-b between schemes")
+    caption = "Kendall's τ-b between the rankings of two schemes on all cases: 1 means the same order"
+    return Table(("Scheme", *titles), rows, caption, title="Agreement between schemes")
 
 
 def _rank_exhibits(ranking: Ranking, teams: Teams, values: Sequence[CaseValues]) -> list[Exhibit]:
@@ -347,40 +337,32 @@ def consensus_report(consensus: Consensus) -> Report:
     """The whole HTML file and its figures."""
     teams = Teams(consensus.teams, consensus.consensus_ranks)
     figures = Drawings(teams)
-    podium, more_on_the_podium = _podium(
-        [
-            PodiumPlace(rank=rank, team=team, score=f"Mean rank {fixed(mean, 2)}")
-            for rank, team, mean in zip(consensus.consensus_ranks, consensus.teams, consensus.mean_ranks, strict=True)
-        ]
-    )
+    places = [
+        PodiumPlace(rank=rank, team=team, score=f"Mean rank {fixed(mean, 2)}")
+        for rank, team, mean in zip(consensus.consensus_ranks, consensus.teams, consensus.mean_ranks, strict=True)
+    ]
     drawn = []
     if consensus.stability is not None:
         drawn.append(blob_plot(teams, consensus.stability, consensus.consensus_ranks, confidence=consensus.confidence))
     ranks = np.array([consensus.consensus_ranks, *consensus.ranks], dtype=np.float64).T
     drawn.append(rank_lines(teams, ["Consensus", *consensus.tasks], ranks, what="task"))
-    shown = figures.add_all(drawn)
-    page = render(
-        "consensus.html.jinja",
-        figures,
-        kicker="Consensus ranking",
-        heading=consensus.title,
-        facts=[("Teams", f"{len(consensus.teams):,}"), ("Tasks", f"{len(consensus.tasks):,}")],
-        contents=[("ranking", "Ranking"), ("stability", "How certain?"), ("methods", "Methods")],
-        podium=podium,
-        more_on_the_podium=more_on_the_podium,
-        ranking=_consensus_table(consensus),
-        kemeny=_kemeny(consensus),
-        shown=shown,
-        taus=Table(
-            head=("Task", "Kendall's τ-b to the consensus"),
-            rows=[
-                (task, NOTHING if tau is None else fixed(tau, 2))
-                for task, tau in zip(consensus.tasks, consensus.task_taus, strict=True)
-            ],
-            caption="Agreement of each task with the consensus",
-        ),
-        methods=" ".join(consensus.sentences),
+    taus = [
+        (task, NOTHING if tau is None else fixed(tau, 2))
+        for task, tau in zip(consensus.tasks, consensus.task_taus, strict=True)
+    ]
+    of_tasks = Table(("Task", "Kendall's τ-b to the consensus"), taus, "Agreement of each task with the consensus")
+    rule = (
+        "Teams are ranked by the mean of their ranks in the tasks. Each task has a page, in the folder with its name."
     )
+    exhibits = figures.add_all(drawn)
+    sections = [
+        Section("ranking", "Ranking", "Ranking", [rule, *_kemeny(consensus)], tables=[_consensus_table(consensus)]),
+        Section("stability", "How certain?", "How certain is this ranking?", tables=[of_tasks], exhibits=exhibits),
+        Section("methods", "Methods", "Methods", [" ".join(consensus.sentences)]),
+    ]
+    facts = [("Teams", f"{len(consensus.teams):,}"), ("Tasks", f"{len(consensus.tasks):,}")]
+    about = {"kicker": "Consensus ranking", "heading": consensus.title, "facts": facts}
+    page = render(figures, **about, **_podium(places), sections=sections)
     return Report(page=page, exhibits=figures.exhibits)
 
 
@@ -398,14 +380,14 @@ def _consensus_table(consensus: Consensus) -> Table:
         if consensus.kemeny:
             cells.append(str(consensus.kemeny.index(team) + 1))
         rows.append((*cells, *(str(ranks[number]) for ranks in consensus.ranks)))
-    return Table(head=("Rank", "Team", "Mean rank", *drawn, *kemeny, *consensus.tasks), rows=rows)
+    return Table(("Rank", "Team", "Mean rank", *drawn, *kemeny, *consensus.tasks), rows)
 
 
-def _kemeny(consensus: Consensus) -> str:
+def _kemeny(consensus: Consensus) -> list[str]:
     if consensus.kemeny is None:
-        return ""
+        return []
     pairs = len(consensus.teams) * (len(consensus.teams) - 1) // 2 * len(consensus.tasks)
-    return (
+    return [
         f"The Kemeny order is {', '.join(consensus.kemeny)}: it contradicts {consensus.kemeny_disagreements} of the "
         f"{pairs} comparisons of two teams in a task, and no order contradicts fewer."
-    )
+    ]

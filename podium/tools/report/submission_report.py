@@ -25,8 +25,8 @@ from podium.tools.ranking.wording import NO_VALUE, NOTHING, count, figure, liste
 from podium.tools.report.charts import Teams
 from podium.tools.report.exhibits import FIRST_METRIC_COLUMN, curves, diagram, distribution, figure_heatmap, title_of
 from podium.tools.report.overlays import OverlayPicture, ScoredCases
-from podium.tools.report.page import Drawings, Exhibit, Table, render
-from podium.tools.report.tables import MOST_CELLS, CaseRow, CaseTable, bad_first, settings_table, shown_words
+from podium.tools.report.page import Drawings, Exhibit, Section, Table, render
+from podium.tools.report.tables import MOST_CELLS, CaseRow, CasesOfTeam, bad_first, settings_table, shown_words
 
 CONFIDENCE = 0.95
 REPLICATES = 1000
@@ -39,47 +39,29 @@ def submission_report(file: TeamFile, challenge: AnyChallenge, overlays: Sequenc
     counts = content.counts
     metrics = shown_metrics(challenge, content.results)
     figures = Drawings(files=False)
-    pictures = figures.add_all(_pictures(challenge, content.results, content.aggregates))
-    drawn = figures.add_all(_curves(challenge, content.results))
-    distributions = figures.add_all(
+    scores = _scores(challenge, content.aggregates, score_intervals(file, challenge))
+    sections = [Section("result", "Result", "Result", [_summary(file)], _notes(file), tables=[scores])]
+    cases = _cases(file, metrics, {each.title for each in overlays})
+    if cases.rows:
+        words = [_case_words(content.results, metrics)]
+        sections.append(Section("cases", "Cases", "Cases", words, cases=cases, overlays=overlays))
+    distributions = (
         distribution(metric, [(row.case, row.status, value_of(row, metric)) for row in content.results], column=column)
         for column, metric in enumerate(metrics, FIRST_METRIC_COLUMN)
     )
-    cases = _cases(file, metrics, {each.title for each in overlays})
-    contents = [
-        ("result", "Result"),
-        *([("cases", "Cases")] if cases.rows else []),
-        *([("pictures", "All cases")] if pictures else []),
-        *([("curves", "Along a case")] if drawn else []),
-        *([("metrics", "Metrics")] if metrics else []),
-        ("methods", "Methods"),
-    ]
-    return render(
-        "submission.html.jinja",
-        figures,
-        kicker="Submission report",
-        heading=content.title,
-        facts=[
-            ("Submission", file.team),
-            ("Version", content.version),
-            ("Cases", f"{counts.expected:,}"),
-            ("Scored", f"{counts.scored:,}"),
-            ("Failed", f"{counts.failed:,}"),
-            ("Missing", f"{counts.missing:,}"),
-        ],
-        contents=contents,
-        summary=_summary(file),
-        scores=_scores(challenge, content.aggregates, score_intervals(file, challenge)),
-        notes=_notes(file),
-        cases=cases,
-        case_words=_case_words(content.results, metrics),
-        curves=drawn,
-        pictures=pictures,
-        overlays=overlays,
-        distributions=distributions,
-        methods=_methods(file, metrics),
-        settings=settings_table(content.settings),
-    )
+    for anchor, nav, title, exhibits in (
+        ("pictures", "All cases", "All cases", _pictures(challenge, content.results, content.aggregates)),
+        ("curves", "Along a case", "Along a case", _curves(challenge, content.results)),
+        ("metrics", "Metrics", "Metric by metric", list(distributions)),
+    ):
+        if exhibits:
+            sections.append(Section(anchor, nav, title, exhibits=figures.add_all(exhibits)))
+    settings = settings_table(content.settings)
+    sections.append(Section("methods", "Methods", "Methods", [_methods(file, metrics)], tables=[settings]))
+    numbers = {"Cases": counts.expected, "Scored": counts.scored, "Failed": counts.failed, "Missing": counts.missing}
+    facts = [("Submission", file.team), ("Version", content.version)]
+    facts += [(name, f"{number:,}") for name, number in numbers.items()]
+    return render(figures, kicker="Submission report", heading=content.title, facts=facts, sections=sections)
 
 
 def score_intervals(file: TeamFile, challenge: AnyChallenge) -> dict[str, str]:
@@ -218,7 +200,7 @@ def _pictures(challenge: AnyChallenge, rows: Sequence[CaseResult], aggregates: F
     return exhibits
 
 
-def _cases(file: TeamFile, metrics: Sequence[Metric], pictures: Collection[str]) -> CaseTable:
+def _cases(file: TeamFile, metrics: Sequence[Metric], pictures: Collection[str]) -> CasesOfTeam:
     """Every case, failed and missing ones first, then the worst by the first metric."""
     results = file.content.results
     order = list(range(len(results)))
@@ -237,7 +219,7 @@ def _cases(file: TeamFile, metrics: Sequence[Metric], pictures: Collection[str])
         for number in order[: max(1, MOST_CELLS // max(1, len(metrics)))]
     ]
     head = ("Case", "Status", *map(title_of, metrics), "Message")
-    return CaseTable(team=0, name=file.team, head=head, rows=rows, note=shown_words(len(rows), len(order)))
+    return CasesOfTeam(team=0, name=file.team, head=head, rows=rows, note=shown_words(len(rows), len(order)))
 
 
 def _case_words(results: Sequence[CaseResult], metrics: Sequence[Metric]) -> str:

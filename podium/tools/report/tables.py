@@ -171,7 +171,7 @@ def differences_table(ranking: Ranking) -> Table | None:
         "Groups",
     )
     caption = f"Every team compared with the next one over the same resampled cases.{explained}"
-    return Table(head=head, rows=rows, caption=caption.removesuffix("."))
+    return Table(head, rows, caption.removesuffix("."), title="Neighbours compared")
 
 
 def arena_tables(ranking: Ranking) -> tuple[Sequence[str], Table | None]:
@@ -212,9 +212,10 @@ def calibration_tables(calibration: Calibration) -> list[Table]:
     interval = f"{confidence_words(calibration.confidence)} interval"
     return [
         Table(
-            head=("Judge and clinicians", "Value", interval, "Of"),
-            rows=figure_rows(calibration),
-            caption="Agreement and biases",
+            ("Judge and clinicians", "Value", interval, "Of"),
+            figure_rows(calibration),
+            "Agreement and biases",
+            kind="words phrases",
         ),
         Table(
             head=("Team", "By votes", "By the judge", "By both", "Votes", "Worth votes"),
@@ -240,7 +241,7 @@ class CaseRow:
 
 
 @dataclass(frozen=True, kw_only=True)
-class CaseTable:
+class CasesOfTeam:
     """Every case of a team, failed and missing ones first, then the worst; `note` says which are left out."""
 
     team: int
@@ -260,7 +261,7 @@ class TeamPage:
     summary: str
     strengths: str
     standing: Table
-    cases: CaseTable
+    cases: CasesOfTeam
     overlays: Sequence[OverlayPicture]
 
 
@@ -288,10 +289,10 @@ def team_pages(
     ]
 
 
-def _team_cases(ranking: Ranking, values: Sequence[CaseValues], row: int, pictures: Collection[str]) -> CaseTable:
+def _team_cases(ranking: Ranking, values: Sequence[CaseValues], row: int, pictures: Collection[str]) -> CasesOfTeam:
     """The first metric is compared with the other teams."""
     if not values:
-        return CaseTable(team=row, name=ranking.teams[row].name, head=(), rows=())
+        return CasesOfTeam(team=row, name=ranking.teams[row].name, head=(), rows=())
     first, errors = values[0], {trouble.case: trouble.error for trouble in ranking.teams[row].troubles}
     order = bad_first(ranking.statuses[row], first.filled[row].tolist(), first.metric)
     most = max(1, MOST_CELLS // (len(ranking.teams) * len(values)))
@@ -312,7 +313,7 @@ def _team_cases(ranking: Ranking, values: Sequence[CaseValues], row: int, pictur
             )
         )
     compared = (f"Rank in {first.metric.title}", f"Median {first.metric.title} of all teams")
-    return CaseTable(
+    return CasesOfTeam(
         team=row,
         name=ranking.teams[row].name,
         head=("Case", "Status", *(each.title for each in values), *compared, "Message"),
@@ -445,7 +446,7 @@ def _scored_cases(row: int, each: CaseValues, ranking: Ranking) -> ScoredCases:
 def settings_table(settings: Mapping[str, Any], extra: Mapping[str, str] | None = None) -> Table:
     """Every setting that has a value, by its dotted name in challenge.toml, followed by `extra` rows."""
     rows = [*_leaves(settings, ""), *(extra or {}).items()]
-    return Table(head=("Setting", "Value"), rows=rows)
+    return Table(("Setting", "Value"), rows, title="Settings", kind="words")
 
 
 def _leaves(value: Any, name: str) -> Iterator[tuple[str, str]]:

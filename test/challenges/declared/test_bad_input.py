@@ -185,6 +185,7 @@ def test_a_risk_out_of_range_costs_its_case(tmp_path: Path) -> None:
     toml = """\
 [values.relapse]
 kind = "survival"
+prediction = "risk"
 table = "p.csv"
 column = "risk"
 range = [0, 1]

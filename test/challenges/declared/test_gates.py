@@ -80,8 +80,11 @@ def test_case_figures_have_conditions_too(tmp_path: Path) -> None:
         (("dice.{region}", "nsd.liver"), "'metrics.1.where' names 'nsd.liver', which does not exist"),
         ((">= 0.2", "0.2"), "'metrics.1.where' is not a condition"),
         ((">= 0.2", ">= 0.2 > 0.1"), "'metrics.1.where' is not a condition such as 'dice.liver >= 0.2'"),
-        (("otherwise = 0\n", ""), "'metrics.1.otherwise' is missing: 'where' is a condition"),
-        (("otherwise = 0", "otherwise = 2"), "'metrics.1.otherwise' is 2, outside the figure's range of 0 to 1"),
+        (
+            ("otherwise = 0\n", ""),
+            "'metrics.1' is wrong: 'where' is a condition, 'otherwise' the figure where it does not hold: give both",
+        ),
+        (("otherwise = 0", "otherwise = 2"), "'metrics.1.where' has otherwise = 2, outside 0 to 1"),
         (
             ("[ranking]", '[figures]\nx = { formula = "dice", where = "nsd > 1", otherwise = 0 }\n[ranking]'),
             "'figures.x.where' is a condition on single cases: it belongs to [case_figures]",

@@ -46,7 +46,7 @@ KINDS: dict[str, tuple[str, tuple[str, ...], tuple[str, str], str, st.SearchStra
         st.sampled_from("01"),
     ),
     "survival": (
-        COLUMN,
+        COLUMN + 'prediction = "risk"\n',
         ("c_index",),
         ("v", "time,event"),
         "3",

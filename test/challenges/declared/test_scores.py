@@ -326,7 +326,7 @@ def test_a_value_that_is_not_finite_is_the_worst_and_the_log_says_so(
     toml = LIVER + (
         '[[metrics]]\nkind = "dice"\n'
         '[figures]\nscore = { formula = "1 / (1 - dice)", direction = "higher", range = [-5, 100] }\n'
-        'without = { formula = "log(dice - 1)", direction = "lower" }\n[ranking]\nby = "score"\n'
+        'without = { formula = "log(dice - 1)", direction = "higher" }\n[ranking]\nby = "score"\n'
     )
     found = score(tmp_path, toml, {"a.mha": picture(0, 1)}, {"a.mha": picture(0, 1)})["aggregates"]
     assert found["score"] == -5
@@ -347,16 +347,53 @@ def test_the_log_names_undefined_figures_of_metrics(tmp_path: Path, capsys: pyte
     assert "undefined: the figure 'auroc' has no value for these cases" in capsys.readouterr().out
 
 
-def test_a_challenge_of_undefined_figures_alone_is_scored_all_the_same(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("answers", "package"), [("a,0\nb,1\nc,2\n", "scikit-learn"), ("a,0\nb,1\n", "podium")])
+def test_computed_by_names_podium_where_its_code_counts_missing_answers(
+    tmp_path: Path, answers: str, package: str
+) -> None:
+    """scikit-learn has no weighted kappa with missing answers."""
+    toml = (
+        '[values.v]\nkind = "class"\ntable = "p.csv"\ncolumn = "v"\nclasses = { low = 0, mid = 1, high = 2 }\n'
+        '[[metrics]]\nkind = "kappa"\nweights = "quadratic"\n[[metrics]]\nkind = "accuracy"\n[ranking]\nby = "kappa"\n'
+    )
+    found = score(tmp_path, toml, {"p.csv": "case,v\na,0\nb,1\nc,2\n"}, {"p.csv": f"case,v\n{answers}"})["computed_by"]
+    assert {name: by.split()[0] for name, by in found.items()} == {"kappa": package, "accuracy": "scikit-learn"}
+
+
+@pytest.mark.parametrize(("prediction", "expected"), [("risk", 0.0), ("time", 1.0)])
+def test_survival_is_predicted_as_a_risk_or_as_a_time(tmp_path: Path, prediction: str, expected: float) -> None:
+    toml = (
+        f'[values.v]\nkind = "survival"\nprediction = "{prediction}"\ntable = "p.csv"\ncolumn = "v"\n'
+        'reference_table = "t.csv"\n[[metrics]]\nkind = "c_index"\n[ranking]\nby = "c_index"\n'
+    )
+    references = {"t.csv": "case,time,event\na,1,1\nb,2,1\nc,3,0\n"}
+    found = score(tmp_path, toml, references, {"p.csv": "case,v\na,1\nb,2\nc,3\n"})["aggregates"]
+    assert found["c_index"] == expected
+
+
+def test_survival_must_say_what_is_predicted(tmp_path: Path) -> None:
     toml = (
         '[values.v]\nkind = "survival"\ntable = "p.csv"\ncolumn = "v"\nreference_table = "t.csv"\n'
+        '[[metrics]]\nkind = "c_index"\n[ranking]\nby = "c_index"\n'
+    )
+    folder = write_challenge(tmp_path / "truth", toml, {"t.csv": "case,time,event\na,1,1\nb,2,1\n"})
+    (error,) = check("truth", folder, images=None, executor=Serial()).errors
+    assert "'values.v.prediction' is missing" in error
+
+
+def test_a_challenge_of_undefined_figures_alone_is_scored_all_the_same(tmp_path: Path) -> None:
+    toml = (
+        '[values.v]\nkind = "survival"\nprediction = "risk"\ntable = "p.csv"\ncolumn = "v"\nreference_table = "t.csv"\n'
         '[[metrics]]\nkind = "c_index"\n[ranking]\nby = "c_index"\n'
     )
     references = {"t.csv": "case,time,event\na,1,0\nb,2,0\n"}
     found = score(tmp_path, toml, references, {"p.csv": "case,v\na,0.5\nb,1\n"})
     assert found["aggregates"] == {"scored_cases": 2}
     checked = check("challenge", tmp_path / "challenge", images=None, executor=Serial())
-    assert checked.warnings == ["No reference of 'v' has an event: the C-index is undefined."]
+    assert checked.warnings == [
+        "No reference of 'v' has an event: the C-index is undefined.",
+        "A perfect submission has no value of 'c_index': these references leave it undefined.",
+    ]
 
 
 # Leaderboard

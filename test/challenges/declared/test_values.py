@@ -134,7 +134,8 @@ def test_a_socket_of_a_job(tmp_path: Path, kind: str) -> None:
 def test_survival_of_a_table_and_of_a_socket(tmp_path: Path) -> None:
     """85: times 2, 4, 6, 8, events 1, 1, 0, 1; risks 4, 3, 2, 1 give 1.0, risks 1, 3, 2, 4 give 0.2."""
     text = (
-        '[cases]\ninput = "scan"\n[values.v]\nkind = "survival"\nsocket = "risk"\ntable = "p.csv"\ncolumn = "risk"\n'
+        '[cases]\ninput = "scan"\n[values.v]\nkind = "survival"\nprediction = "risk"\nsocket = "risk"\n'
+        'table = "p.csv"\ncolumn = "risk"\n'
         'reference_table = "truth.csv"\ntime_column = "months"\nevent_column = "died"\n'
         '[[metrics]]\nkind = "c_index"\n[ranking]\nby = "c_index"\n'
     )
@@ -190,7 +191,7 @@ def test_classes_as_cells_spell_them(tmp_path: Path, classes: str, cells: tuple[
 def test_json_tables_hold_any_value(tmp_path: Path) -> None:
     text = (
         '[values.v]\nkind = "class"\nclasses = { yes = true, no = false }\ntable = "p.json"\ncolumn = "v"\n'
-        '[values.s]\nkind = "survival"\ntable = "p.json"\ncolumn = "risk"\n'
+        '[values.s]\nkind = "survival"\nprediction = "risk"\ntable = "p.json"\ncolumn = "risk"\n'
         '[[metrics]]\nkind = "accuracy"\n[[metrics]]\nkind = "c_index"\n[ranking]\nby = "accuracy"\n'
     )
     references = [

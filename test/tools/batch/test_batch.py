@@ -24,6 +24,7 @@ from podium.cli import main
 from podium.errors import UsageError
 from podium.execution.executor import Executor, Progress, ProgressFactory, Serial
 from podium.execution.processes import Processes
+from podium.tools.batch import run
 from podium.tools.batch.run import TeamOutcome, find_teams, run_batch
 from podium.tools.batch.storage import Output
 
@@ -145,6 +146,43 @@ def test_a_case_that_crashes_costs_its_team_only(
     assert rows["team_02"]["case_004"] == "Scoring this case took longer than 3 seconds."
     monkeypatch.undo()
     assert new_cases(batch()) == [0, 1, 1, 0]  # what an accident may have caused is tried again
+
+
+@pytest.mark.parametrize("end", ["killed", "memory", "error"])
+def test_a_team_that_ends_the_process_that_evaluates_it_costs_no_other(
+    batch: Any, teams: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, end: str
+) -> None:
+    """Four teams are evaluated together, then one by one: what one of them does to the process costs that team."""
+    (teams / "team_02" / "poison.txt").write_text("")
+    real = run.open_predictions
+
+    def open_predictions(task: Any, path: Path, **more: Any) -> Any:
+        if (path / "poison.txt").exists():
+            if end == "killed":
+                os.kill(os.getpid(), signal.SIGKILL)
+            raise MemoryError if end == "memory" else ValueError
+        return real(task, path, **more)
+
+    def processes(progress: ProgressFactory) -> Processes:
+        return Processes(workers=2, progress=progress)
+
+    monkeypatch.setattr(run, "open_predictions", open_predictions)
+    outcomes = batch(processes)
+    assert {team: each.counts and each.counts.scored for team, each in outcomes.items()} == {
+        **{f"team_0{number}": 6 for number in (0, 1, 3)},
+        "team_02": None,
+    }
+    how = "by signal SIGKILL" if end == "killed" else "with exit code 1"
+    assert outcomes["team_02"].error == (
+        f"The process that evaluated this team ended {how}, perhaps because memory ran out."
+    )
+    alone = all_metrics(tmp_path / "out")
+    assert sorted(alone) == ["team_00", "team_01", "team_03"]
+    assert not (tmp_path / "out" / "unpacked").exists()
+    monkeypatch.undo()
+    (teams / "team_02" / "poison.txt").unlink()
+    assert batch(processes)["team_02"].counts.scored == 6
+    assert {team: all_metrics(tmp_path / "out")[team] for team in alone} == alone
 
 
 def test_a_team_that_cannot_be_scored_costs_no_other(

@@ -645,6 +645,32 @@ def test_a_figure_of_a_row_that_was_changed(tmp_path: Path) -> None:
     assert str(refused.value).startswith(start)
 
 
+@pytest.mark.parametrize(("status", "dice", "given"), [("missing", 0.0, "0"), ("scored", None, "no value")])
+def test_a_changed_figure_of_a_row_that_failed_or_has_no_value(
+    tmp_path: Path, status: str, dice: float | None, given: str
+) -> None:
+    teams = three_teams()
+    row = teams["good"]["results"][0]
+    row["status"], row["error"] = status, "missing" if status == "missing" else None
+    row["metrics"]["dice"] = dict.fromkeys(row["metrics"]["dice"], dice)
+    row["metrics"]["nsd"] = dict.fromkeys(row["metrics"]["nsd"], dice)
+    row["metrics"]["segmentation"] = 1.0
+    lost = int(status == "missing")
+    teams["good"]["counts"] |= {"scored": 6 - lost, "missing": lost}
+    write_teams(tmp_path, teams)
+    (cohort,) = read_cohorts([tmp_path])
+    with pytest.raises(UsageError, match=f"'segmentation' of the case .* is 1, but .* other figures give {given}:"):
+        rank(cohort, FEW)
+
+
+@pytest.mark.parametrize("other", ["go od", "good\u200b", "good\u00a0", " good"])
+def test_team_names_that_look_the_same_are_one_mistake(tmp_path: Path, other: str) -> None:
+    teams = three_teams()
+    write_teams(tmp_path, {"good": teams["good"], other: teams["poor"]})
+    with pytest.raises(UsageError, match="differ only in spaces or invisible characters: write both the same way"):
+        read_cohorts([tmp_path])
+
+
 @pytest.mark.parametrize(("scored", "failed"), [(999, 0), (5, 1)])
 def test_counts_that_were_changed(tmp_path: Path, scored: int, failed: int) -> None:
     teams = three_teams()

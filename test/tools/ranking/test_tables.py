@@ -338,6 +338,22 @@ def test_a_table_from_standard_input(command: Any, tmp_path: Path, monkeypatch: 
     assert ranking_from_json((tmp_path / "out" / "ranking.json").read_bytes()).title == "scores"
 
 
+def test_options_may_be_given_several_times(command: Any, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "scores.csv").write_text(WIDE)
+    several = ("--direction", "dice=higher", "--direction", "hd95=lower", "--weights", "dice=2", "--weights", "hd95=1")
+    arguments = ("rank", tmp_path / "scores.csv", *several, "--replicates", "0", "--output", tmp_path / "out")
+    assert command(*arguments)[0] == 0
+    with pytest.raises(SystemExit):
+        command(*arguments, "--direction", "dice=lower")
+    assert "argument --direction: 'dice': both higher and lower are given" in capfd.readouterr().err
+
+
+def test_team_names_that_look_the_same(tmp_path: Path) -> None:
+    (tmp_path / "scores.csv").write_text("team,case,dice\nMy Team,a,1\nMyTeam,a,0.5\n")
+    with pytest.raises(UsageError, match=r"The team names 'My Team' and 'MyTeam' differ only in spaces or invisible"):
+        read_score_table(tmp_path / "scores.csv")
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [

@@ -1,7 +1,6 @@
 """The charts of the reports: the figures behind them, by hand and by the worked example of the ranking rules; valid
 specifications; names that are data; the same bytes every time."""
 
-import base64
 import dataclasses
 import io
 import math
@@ -43,9 +42,9 @@ from podium.tools.report.exhibits import (
     summarise,
     tau_violin,
 )
-from podium.tools.report.overlays import element, outline_path
+from podium.tools.report.overlays import element, fill_path, outline_path
 from podium.tools.report.page import Drawings, Exhibit
-from podium.tools.report.png import grey_levels, png_data_address, reduced
+from podium.tools.report.png import grey_levels, grey_window, png_file, reduced
 from podium.tools.report.ranking_report import ranking_report
 from podium.tools.report.submission_report import curve_of
 
@@ -474,37 +473,32 @@ def test_attributes_of_overlays_are_text() -> None:
 def test_the_outline_of_one_pixel_and_of_a_ring() -> None:
     one = np.zeros((3, 3), bool)
     one[1, 1] = True
-    assert outline_path(one) == "M1 1h1v1h-1v-1z"
-    assert outline_path(~one) == "M0 0h3v3h-3v-3zM1 1v1h1v-1h-1z"
+    assert outline_path(one) == "M1 1h1M1 2h1M1 1v1M2 1v1"
+    assert outline_path(~one) == "M0 0h3M1 1h1M1 2h1M0 3h3M0 0v3M1 1v1M2 1v1M3 0v3"
     assert outline_path(np.zeros((2, 2), bool)) == ""
-
-
-def test_pixels_that_touch_at_a_corner_have_outlines_of_their_own() -> None:
-    assert outline_path(np.eye(2, dtype=bool)) == "M0 0h1v1h-1v-1zM1 1h1v1h-1v-1z"
+    assert fill_path(~one) == "M0 0h3v1h-3zM0 1h1v1h-1zM2 1h1v1h-1zM0 2h3v1h-3z"
 
 
 @given(arrays.arrays(bool, arrays.array_shapes(min_dims=2, max_dims=2, max_side=9)))
 def test_filling_the_outline_gives_the_mask_back(mask: np.ndarray) -> None:
     """By the even-odd rule: a pixel is inside where a ray to its left crosses an odd number of upright edges."""
     crossings = np.zeros((mask.shape[0], mask.shape[1] + 1), int)
-    for x0, y0, moves in re.findall(r"M(\d+) (\d+)([^M]*)z", outline_path(mask)):
-        x, y = start = int(x0), int(y0)
-        for axis, length in re.findall(r"([hv])(-?\d+)", moves):
-            steps = int(length)
-            if axis == "h":
-                x += steps
-            else:
-                crossings[min(y, y + steps) : max(y, y + steps), x] += 1
-                y += steps
-        assert (x, y) == start, "an outline is closed"
+    for x, y, length in re.findall(r"M(\d+) (\d+)v(\d+)", outline_path(mask)):
+        crossings[int(y) : int(y) + int(length), int(x)] += 1
     assert (np.cumsum(crossings, axis=1)[:, :-1] % 2 == mask).all()
+    above = np.zeros((mask.shape[0] + 1, mask.shape[1]), int)
+    for x, y, length in re.findall(r"M(\d+) (\d+)h(\d+)", outline_path(mask)):
+        above[int(y), int(x) : int(x) + int(length)] += 1
+    assert (np.cumsum(above, axis=0)[:-1] % 2 == mask).all()
+    filled = np.zeros(mask.shape, int)
+    for x, y, length in re.findall(r"M(\d+) (\d+)h(\d+)v1h-\3z", fill_path(mask)):
+        filled[int(y), int(x) : int(x) + int(length)] += 1
+    assert (filled == mask).all()
 
 
 def test_a_png_of_ours_is_read_by_others() -> None:
     image = np.arange(7 * 5, dtype=np.uint8).reshape(7, 5) * 7
-    address = png_data_address(image)
-    content = base64.b64decode(address.removeprefix("data:image/png;base64,"))
-    assert (np.asarray(Image.open(io.BytesIO(content))) == image).all()
+    assert (np.asarray(Image.open(io.BytesIO(png_file(image)))) == image).all()
 
 
 def test_large_images_are_reduced_by_means_and_grey_levels_are_spread() -> None:
@@ -513,4 +507,5 @@ def test_large_images_are_reduced_by_means_and_grey_levels_are_spread() -> None:
     assert reduced(image, longest=3) is image
     assert grey_levels(np.array([[5.0, 10.0]])).tolist() == [[0, 255]]
     assert grey_levels(np.full((2, 2), 7)).tolist() == [[0, 0], [0, 0]]
+    assert grey_window(np.arange(101.0)[None]) == (1, 99)
     assert grey_levels(np.array([[np.nan, 0.0, 1.0]])).tolist() == [[0, 0, 255]]

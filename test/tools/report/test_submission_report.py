@@ -1,5 +1,7 @@
 """The page of one submission, made from real metrics.json files, and its command with overlays."""
 
+import base64
+import io
 import json
 import re
 from pathlib import Path
@@ -7,6 +9,7 @@ from typing import Any
 
 import pytest
 from evaluating import evaluate_command
+from PIL import Image
 from places import ROOT
 from tools.ranking.test_reports_rule import document as judged_document
 from tools.report.page_check import Page
@@ -109,6 +112,15 @@ def test_overlays_show_the_worst_cases(metrics: Path, tmp_path: Path) -> None:
     predicted, reference, shared = map(int, re.findall(r"plaque: (\d+) .*?(\d+) .*?(\d+) shared", described)[0])
     metrics_of = {row["case"]: row["metrics"] for row in json.loads(metrics.read_text())["results"]}
     assert 2 * shared / (predicted + reference) == pytest.approx(metrics_of[worst[0]]["dice"]["long_plaque"])
+    areas = {"false-positive": 0, "false-negative": 0}
+    first = page.text.partition(titles[0])[2].partition("</svg>")[0]
+    for path, kind in re.findall(r'<path d="([^"]*)" class="(false-\w+)"', first):
+        areas[kind] += sum(map(int, re.findall(r"h(\d+)v1", path)))
+    pixels = re.findall(r"(\d+) pixels predicted, (\d+) in the reference, (\d+) shared", described)
+    assert areas["false-positive"] == sum(int(predicted) - int(shared) for predicted, _, shared in pixels)
+    assert areas["false-negative"] == sum(int(reference) - int(shared) for _, reference, shared in pixels)
+    assert re.search(r"Longitudinal, window [\d.]+ to [\d.]+", page.all_words)
+    assert page.text.count(f'<input type="checkbox" aria-label="Enlarge {titles[0]}"/>') == 1
 
 
 def test_overlays_find_the_cases_behind_pseudonyms(tmp_path: Path) -> None:
@@ -198,10 +210,18 @@ def test_a_file_that_is_not_there(tmp_path: Path, capfd: pytest.CaptureFixture[s
     assert refusal(capfd, tmp_path / "none.json").endswith("none.json cannot be read: No such file or directory.")
 
 
-def test_overlays_need_all_three_folders(metrics: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    words = "Overlays need all of --images, --submission and --ground-truth."
+def test_overlays_need_a_submission_and_the_ground_truth(metrics: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    words = "Overlays need both --submission and --ground-truth."
     assert refusal(capfd, metrics, "--images", IMAGES) == words
-    assert refusal(capfd, metrics, *overlay_options()[2:]) == words
+    assert refusal(capfd, metrics, *overlay_options()[:4]) == words
+    assert refusal(capfd, metrics, *overlay_options()[4:]) == words
+
+
+def test_without_images_errors_are_drawn_on_black(metrics: Path, tmp_path: Path) -> None:
+    page = page_of(metrics, *overlay_options()[2:], output=tmp_path / "page.html")
+    assert "data:image/png" not in page.text
+    assert page.text.count('class="false-positive"') > 1
+    assert "window" not in page.text.partition("hidden reference")[2].partition("</figure>")[0]
 
 
 def test_overlays_of_other_submissions_or_cases_are_refused(
@@ -263,7 +283,14 @@ def test_lesions_have_curves_over_their_steps_and_overlays(tmp_path: Path) -> No
     assert "Dice over interaction steps" in page.figures
     assert "DMM over interaction steps" in page.figures
     assert sum("axial slice" in title for title in titles) == 4
-    assert page.text.count("data:image/png;base64,") == 4
+    assert sum("maximum projection" in title for title in titles) == 4
+    assert page.text.count("data:image/png;base64,") == 8
+    assert len(re.findall(r"bar \d+ mm", page.all_words)) == 8
+    by_case = {row["case"]: row["metrics"]["steps"] for row in json.loads(metrics.read_text())["results"]}
+    shown = re.findall(r"(\w+), step (\d), Dice ([\d.]+)", " ".join(titles))
+    assert len(shown) == 24
+    for case, step, agreed in shown:
+        assert float(agreed) == pytest.approx(by_case[case][int(step)]["dice"], abs=1e-3)
 
 
 @pytest.mark.parametrize("team", ["fathom", "gyro"])
@@ -287,3 +314,16 @@ def test_freehand_has_errors_over_its_frames(tmp_path: Path, team: str) -> None:
     assert "GPE over frames" in page.figures
     assert "LPE over frames" in page.figures
     assert page.table("Frame", "Cases", "Mean")[0][0].startswith("1")
+
+
+def test_freehand_shows_the_trajectories_of_the_worst_scans(tmp_path: Path) -> None:
+    ground_truth, submission = ROOT / "ground-truth/freehand", ROOT / "test/submissions/freehand/fathom"
+    assert evaluate_command(submission, ground_truth, tmp_path / "out") == 0
+    metrics, target = tmp_path / "out/metrics.json", tmp_path / "page.html"
+    page = page_of(metrics, "--submission", submission, "--ground-truth", ground_truth, output=target)
+    drawn = [svg for svg in page.plots if (svg[0].text or "").endswith(", trajectory")]
+    scored = [row for row in json.loads(metrics.read_text())["results"] if row["status"] == "scored"]
+    assert len(drawn) == min(4, len(scored))
+    assert "Outlined" not in page.all_words
+    addresses = re.findall(r'href="data:image/png;base64,([^"]+)"', page.text)
+    assert [Image.open(io.BytesIO(base64.b64decode(each))).size for each in addresses] == [(1200, 600)] * len(drawn)

@@ -10,10 +10,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypedDict
 
-from podium.challenges.board import Otherwise, gate_of, title_of
+from podium.challenges.board import GatedSettings, title_of
 from podium.challenges.declared.value_settings import Texts, as_tuple
 from podium.challenges.declared.values import AnyValueKind, Compared
-from podium.challenges.settings import FigureName, Finite, Settings, Text
+from podium.challenges.settings import FigureName, Finite, Text
 from podium.errors import ValidationProblem, did_you_mean
 from podium.figures import Figures, get
 from podium.metrics import Floats
@@ -32,7 +32,7 @@ class DeclaredCase:
     warnings: Sequence[str] = ()
 
 
-class MetricSettings(Settings):
+class MetricSettings(GatedSettings):
     """One table of `[[metrics]]`.
 
     kind    which metric of the catalogue
@@ -49,8 +49,6 @@ class MetricSettings(Settings):
     of: Texts | None = None
     title: Text | None = None
     failed: Empty = "worst"
-    where: Text | None = None
-    otherwise: Otherwise | None = None
 
     @property
     def own_name(self) -> str:
@@ -129,7 +127,7 @@ class MetricKind(ABC):
 
     def gated(self, declared: Declared, settings: MetricSettings, number: int) -> Declared:
         """What was declared, behind the gate of the settings, which are those of metric `number`."""
-        gate, _ = gate_of(settings.where, settings.otherwise, ("metrics", number))
+        gate = settings.gate(("metrics", number))
         if gate is not None:
             for place, metric in enumerate(declared.metrics):
                 if metric.of is not None:

@@ -282,7 +282,13 @@ _PROBABILITY_METRICS = (
         definition="mean over bins of |mean probability - share that is true|, weighted by their cases",
         settings_model=EceSettings,
         figure=Figure(title="ECE", direction="lower", highest=1.0),
-        of=lambda cohort: classification.ece(**_arrays(cohort), bins=cohort.settings.bins),
+        of=lambda cohort: classification.ece(
+            **_arrays(cohort),
+            bins=cohort.settings.bins,
+            missing=np.flatnonzero([fact["prediction"] is None for fact in cohort.facts])
+            if cohort.settings.failed == "worst"
+            else None,
+        ),
     ),
 )
 

@@ -161,21 +161,22 @@ def _c_index(cohort: CohortFacts) -> Floats:
     times = np.array([fact["time"] for fact in cohort.facts], dtype=np.float64)
     events = np.array([fact["event"] for fact in cohort.facts], dtype=np.int64) == 1
     risks = np.array([fact["prediction"] for fact in cohort.facts], dtype=np.float64)
-    kept = ~np.isnan(risks)
     failed = cohort.settings.failed
-    if failed != "exclude":
-        lowest, highest = (np.min(risks[kept]) - 1, np.max(risks[kept]) + 1) if kept.any() else (0.0, 0.0)
-        worst = np.where(events, lowest, highest)  # an unexpected event, or a survivor who was given up
-        risks = np.where(kept, risks, failed if isinstance(failed, int | float) else worst)
-        kept = np.ones(len(risks), dtype=np.bool_)
+    if isinstance(failed, int | float):
+        risks = np.where(np.isnan(risks), failed, risks)
+    kept = np.asarray(~np.isnan(risks) | (failed != "exclude"))
     return regression.c_index(
-        prediction=risks[kept], times=times[kept], events=events[kept], resamples=cohort.resamples.only(kept)
+        prediction=risks[kept] * (1 if cohort.value.settings.prediction == "risk" else -1),
+        times=times[kept],
+        events=events[kept],
+        resamples=cohort.resamples.only(kept),
     )
 
 
 _C_INDEX = CohortValueMetric(
     name="c_index",
-    definition="Harrell's C: the share of comparable pairs whose earlier event has the higher risk",
+    definition="Harrell's C: the share of comparable pairs whose earlier event has the higher risk, or the shorter "
+    "predicted time; a missing case is wrong in all of its pairs",
     compares=("survival",),
     figure=Figure(title="C-index", direction="higher", highest=1.0),
     no_value_if="without an event that another case outlived",
@@ -263,6 +264,12 @@ def _lost_rmse(case: DeclaredCase, value: AnyValueKind, _: MetricSettings) -> fl
     return math.sqrt(float(np.square(differences).mean())) if differences.size else None
 
 
+def _lost_psnr(case: DeclaredCase, value: AnyValueKind, settings: RangedSettings) -> float:
+    """0 dB, or that of the worst possible image where it is lower still."""
+    rmse = _lost_rmse(case, value, settings)
+    return min(0.0, 20 * math.log10(_data_range(settings, value) / rmse)) if rmse else 0.0
+
+
 _image_metric = partial(
     CaseValueMetric,
     compares=("image",),
@@ -290,6 +297,7 @@ _IMAGE_METRICS = (
         figure=Figure(title="PSNR", direction="higher", lowest=-math.inf, unit="dB"),
         of=_psnr,
         worst=lambda _, __: 0.0,
+        lost=_lost_psnr,
         check=_needs_a_data_range,
     ),
     _image_metric(

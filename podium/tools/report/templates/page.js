@@ -1,26 +1,21 @@
 // Makes the page live: charts that share a highlighted team, tables that sort and filter, links that open what is folded.
 const all = (selector, root = document) => [...root.querySelectorAll(selector)];
 const one = (selector, root = document) => root.querySelector(selector);
-const state = { picked: -1, shown: [] };
-const views = [];
+const [state, views] = [{ picked: -1, shown: [] }, []];
 const number = (words) => parseFloat(words.replaceAll("−", "-"));
 
 // Charts. Expressions are interpreted (`ast`), so that the page needs no eval; colours are CSS variables of the SVG.
 const { config, ...shared } = JSON.parse(one("#shared")?.textContent ?? "{}");
-const options = {
-  mode: "vega-lite", renderer: "svg", ast: true, actions: false, defaultStyle: false, config, logLevel: 1,
-  tooltip: { disableDefaultStyle: true },
-};
+const look = { renderer: "svg", actions: false, defaultStyle: false, tooltip: { disableDefaultStyle: true } };
+const options = { mode: "vega-lite", ast: true, config, logLevel: 1, ...look };
 
 // The rows of a chart of cases: the tables of cases have them already. Teams without a value come last in a case.
 function cases({ column, higher }) {
   const rows = all("table.cases").flatMap((table) =>
     all("tbody tr", table).map((row, i) => {
-      const cell = row.cells[column];
-      return {
-        n: Number(table.dataset.team), case: one("bdi", row).textContent, value: number(cell.textContent), id: row.id,
-        lost: cell.className === "lost", status: row.cells[1].textContent, spread: ((i * 0.618034) % 1) * 2 - 1,
-      };
+      const [cell, spread] = [row.cells[column], ((i * 0.618034) % 1) * 2 - 1];
+      const words = { case: one("bdi", row).textContent, status: row.cells[1].textContent, id: row.id };
+      return { n: Number(table.dataset.team), value: number(cell.textContent), lost: cell.className === "lost", spread, ...words };
     }),
   ).filter((row) => Number.isFinite(row.value));
   const sign = higher ? 1 : -1;
@@ -35,10 +30,8 @@ function cases({ column, higher }) {
 async function draw(figure) {
   const spec = JSON.parse(one("script", figure).textContent);
   for (const [name, columns] of Object.entries(spec.datasets)) {
-    const [first, ...others] = Object.entries(columns);
-    const rows = (first?.[1] ?? []).map((value) => ({ [first[0]]: value }));
-    for (const [key, values] of others) values.forEach((value, i) => (rows[i][key] = value));
-    spec.datasets[name] = rows;
+    const rows = (spec.datasets[name] = []);
+    for (const [key, values] of Object.entries(columns)) values.forEach((value, i) => ((rows[i] ??= {})[key] = value));
   }
   if (spec.usermeta) spec.datasets.cases = cases(spec.usermeta);
   const given = spec.params.map((param) => param.name);
@@ -58,7 +51,7 @@ async function draw(figure) {
 const apply = (view) => view.signal("picked", state.picked).signal("shown", state.shown).runAsync();
 
 function pick(team) {
-  if (!one("#pick")) return;
+  if (one("#pick") === null) return; // the page of one submission
   state.picked = team === state.picked ? -1 : team;
   one("#pick").value = state.picked;
   for (const row of all("tr[data-team]")) row.classList.toggle("at", Number(row.dataset.team) === state.picked);
@@ -74,8 +67,10 @@ function chooseTeams() {
   views.forEach(apply);
 }
 
-function chooseMetric(title) {
-  for (const figure of all("figure[data-metric]")) figure.hidden = title !== "" && figure.dataset.metric !== title;
+function chooseMetric() {
+  const { value, length } = one("#metric");
+  for (const figure of all("figure[data-metric]")) figure.hidden = value !== "" && figure.dataset.metric !== value;
+  one("#shown-metrics").textContent = `${value ? 1 : length - 1} of ${length - 1} shown`;
 }
 
 // Tables.
@@ -85,8 +80,9 @@ function sort(table, column, { down }) {
   const key = (row) => (states.includes(words(row)) ? states.indexOf(words(row)) : number(words(row)));
   const compare = (a, b) => {
     const [x, y] = [key(a), key(b)];
-    if (Number.isNaN(x) && Number.isNaN(y)) return words(a).localeCompare(words(b), "en", { numeric: true });
-    return Number.isNaN(x) - Number.isNaN(y) || (down ? y - x : x - y); // what has no figure comes last
+    const sign = down ? -1 : 1;
+    if (Number.isNaN(x) && Number.isNaN(y)) return sign * words(a).localeCompare(words(b), "en", { numeric: true });
+    return Number.isNaN(x) - Number.isNaN(y) || sign * (x - y); // what has no figure comes last
   };
   table.tBodies[0].append(...[...table.tBodies[0].rows].sort(compare));
   all("th[aria-sort]", table).forEach((head) => head.removeAttribute("aria-sort"));
@@ -95,18 +91,15 @@ function sort(table, column, { down }) {
 
 function makeSortable(table) {
   for (const [column, head] of [...table.tHead.rows[0].cells].entries()) {
-    const button = document.createElement("button");
-    button.type = "button";
-    button.append(...head.childNodes);
+    const button = Object.assign(document.createElement("button"), { type: "button", textContent: head.textContent });
     button.addEventListener("click", () => sort(table, column, { down: head.ariaSort === "ascending" }));
-    head.append(button);
+    head.replaceChildren(button);
   }
 }
 
 function makeFilterable(table) {
-  const rows = [...table.tBodies[0].rows];
-  const tools = one("#case-tools").content.cloneNode(true);
-  const [input, button, count] = [one("input", tools), one("button", tools), one("[role]", tools)];
+  const [rows, tools] = [[...table.tBodies[0].rows], one("#case-tools").content.cloneNode(true)];
+  const [input, button, count] = all("input, button, [role]", tools);
   const filter = () => {
     for (const row of rows) row.hidden = !row.textContent.toLowerCase().includes(input.value.toLowerCase());
     count.textContent = `${rows.filter((row) => !row.hidden).length} of ${rows.length} cases shown`;
@@ -130,23 +123,16 @@ document.documentElement.classList.add("scripted");
 addEventListener("hashchange", follow);
 all("table.sortable").forEach(makeSortable);
 for (const table of all("table.cases")) {
-  const prepare = () => table.rows.length && (makeSortable(table), makeFilterable(table));
-  const folded = table.closest("details");
-  if (folded && !folded.open) folded.addEventListener("toggle", prepare, { once: true });
-  else prepare();
+  const [folded, prepare] = [table.closest("details:not([open])"), () => (makeSortable(table), makeFilterable(table))];
+  folded ? folded.addEventListener("toggle", prepare, { once: true }) : prepare();
 }
 one("#pick")?.addEventListener("change", (event) => pick(Number(event.target.value)));
-one("#metric")?.addEventListener("change", (event) => chooseMetric(event.target.value));
-all("#tools input").forEach((box) => box.addEventListener("change", chooseTeams));
+one("#metric")?.addEventListener("change", chooseMetric);
 one("#tools")?.addEventListener("click", ({ target }) => {
-  if (target.dataset.all === undefined) return;
-  for (const box of all("#tools input")) box.checked = target.dataset.all === "1";
-  chooseTeams();
+  if (target.matches("button")) for (const box of all("#tools input")) box.checked = target.dataset.all === "1";
+  if (target.matches("button, input")) chooseTeams();
 });
-if (all("figure[data-metric]").length > 24) {
-  one("#metric").selectedIndex = 1;
-  chooseMetric(one("#metric").value);
-}
+if (all("figure[data-metric]").length > 24) chooseMetric((one("#metric").selectedIndex = 1));
 follow();
 if (window.vegaEmbed) {
   let queue = Promise.resolve(); // charts are drawn one by one as they come near the window
