@@ -19,6 +19,7 @@ from podium.errors import ValidationProblem, did_you_mean
 from podium.figures import Figures, get
 from podium.formulas import FormulaError, Known, Node, evaluated, parse
 from podium.metrics import Floats
+from podium.metrics.aggregation import evaluated as value_of
 from podium.metrics.declaration import (
     CaseMetric,
     Direction,
@@ -224,7 +225,8 @@ class ExtendedBoard:
     ) -> None:
         self.board, self._settings = board, settings
         self.confidential = list(confidential)
-        self._problems = _Problems(excused=excused, figures=settings.figures)
+        self.problems: list[ValidationProblem] = []
+        self._excused = set(excused)
         self._add_gates()
         self._add_case_figures()
         self._add_figures()
@@ -232,9 +234,24 @@ class ExtendedBoard:
         self.ranking = self._rule(ranking)
         self._add_leaderboard()
 
-    @property
-    def problems(self) -> Sequence[ValidationProblem]:
-        return self._problems.found
+    def _problem(self, key: tuple[str | int, ...], words: str) -> None:
+        """Something is wrong at a key of the tables; using a figure that is wrong is no second problem."""
+        self.problems.append(ValidationProblem(key=key, words=words))
+        if key[0] in ("figures", "case_figures"):
+            self._excused.add(str(key[1]))
+
+    def _unknown(self, key: tuple[str | int, ...], name: str, board: Scoreboard[Any], *, of_case: bool) -> None:
+        """A name at a key means no figure of all cases, or none of single cases."""
+        if name.split(".", maxsplit=1)[0] in self._excused:
+            self._excused.add(str(key[1]))
+            return
+        words = f"names '{name}', which does not exist"
+        if of_case and board.find(name) is not None:
+            words = f"names '{name}', which is a figure of all cases together: here it must be one of single cases"
+        advice = did_you_mean(name, board.names(of_case=of_case))
+        if name in self._settings.figures and key[0] == "figures":
+            advice = "; a figure can only name those before it"
+        self._problem(key, words + advice)
 
     def _add_gates(self) -> None:
         """Resolve the conditions of metrics, which may name the figures of metrics before them."""
@@ -248,17 +265,17 @@ class ExtendedBoard:
         """The gate with its condition resolved; where that is wrong, the problems say so."""
         left, *compared = re.split(r"(>=|<=|>|<)", gate.where)
         if len(compared) != 2:
-            self._problems.add(gate.key, "is not a condition such as 'dice.liver >= 0.2'")
+            self._problem(gate.key, "is not a condition such as 'dice.liver >= 0.2'")
             return gate
         sign, right = compared
         try:
             difference = parse(f"({left}) - ({right})")
         except FormulaError as error:
-            self._problems.add(gate.key, str(error))
+            self._problem(gate.key, str(error))
             return gate
         if gate.otherwise is not None and not metric.lowest <= gate.otherwise <= metric.highest:
             words = f"has otherwise = {gate.otherwise:g}, outside {metric.lowest:g} to {metric.highest:g}"
-            self._problems.add(gate.key, words)
+            self._problem(gate.key, words)
         found = {name: self._found_metric(gate.key, name, before) for name in difference.names()}
         terms = {name: term.name for name, term in found.items() if term is not None}
         self._hide(metric.name, terms.values())
@@ -283,38 +300,35 @@ class ExtendedBoard:
             terms = {metric.name for metric in self.board.metrics}
             prepared = self._prepared(key, given, of_case=True)
             if name in terms or any(term.startswith(f"{name}.") for term in terms):
-                self._problems.add(key, f"is already the name of a metric; choose another than '{name}'")
+                self._problem(key, f"is already the name of a metric; choose another than '{name}'")
             elif prepared is not None:
-                metric = prepared.case_metric(name)
+                metric = _of_cases(prepared)
                 if isinstance(given, FigureSettings) and (gate := given.gate(key)) is not None:
                     metric = replace(metric, gate=self._gate(gate, metric, self.board))
                 self.board = replace(self.board, metrics=(*self.board.metrics, metric))
-                self._hide(name, prepared.names.values())
+                self._hide(name, prepared.terms)
 
     def _add_figures(self) -> None:
         for name, given in self._settings.figures.items():
             key = ("figures", name)
             if isinstance(given, FigureSettings) and given.where is not None:
-                self._problems.add((*key, "where"), "is a condition on single cases: it belongs to [case_figures]")
+                self._problem((*key, "where"), "is a condition on single cases: it belongs to [case_figures]")
                 continue
             terms = self.board.named
             prepared = self._prepared(key, given, of_case=False)
             if name in terms or any(term.startswith(f"{name}.") for term in terms):
-                self._problems.add(key, f"is already the name of a figure; choose another than '{name}'")
+                self._problem(key, f"is already the name of a figure; choose another than '{name}'")
             elif prepared is not None:
-                formula = prepared.figure(name)
-                self.board = replace(self.board, formulas=(*self.board.formulas, formula))
+                self.board = replace(self.board, formulas=(*self.board.formulas, prepared))
 
-    def _prepared(
-        self, key: tuple[str, ...], given: str | FigureSettings, *, of_case: bool
-    ) -> "_PreparedFormula | None":
+    def _prepared(self, key: tuple[str, ...], given: str | FigureSettings, *, of_case: bool) -> Formula | None:
         """The formula, checked; None where it is wrong, which the problems then say."""
         settings = FigureSettings(formula=given) if isinstance(given, str) else given
         place = key if isinstance(given, str) else (*key, "formula")
         try:
             node = parse(settings.formula)
         except FormulaError as error:
-            self._problems.add(place, str(error))
+            self._problem(place, str(error))
             return None
         terms: dict[str, NamedFigure | Metric] = {}
         for name in dict.fromkeys(node.names()):
@@ -329,33 +343,43 @@ class ExtendedBoard:
         derived = next((each for each, sign in _BETTER.items() if sign == known.better), None)
         direction = settings.direction or derived
         if undefined:
-            self._problems.add(place if settings.undefined is None else (*key, "undefined"), undefined)
+            self._problem(place if settings.undefined is None else (*key, "undefined"), undefined)
         elif direction is None:
-            self._problems.add(
+            self._problem(
                 place,
                 "needs a direction: its terms do not say whether higher or lower is better; write "
                 f'{key[-1]} = {{ formula = "...", direction = "lower" }}',
             )
         elif derived not in (None, direction):
             words = f'is "{direction}", but by its terms {derived} is better: "{settings.formula}"'
-            self._problems.add((*key, "direction"), words)
+            self._problem((*key, "direction"), words)
         if undefined or direction is None or derived not in (None, direction):
             return None
         if settings.range is not None:
             lowest, highest = settings.range
             if not lowest < highest:
-                self._problems.add((*key, "range"), "must be [lowest, highest]")
+                self._problem((*key, "range"), "must be [lowest, highest]")
                 return None
-            known = Known(lowest=lowest, highest=highest, better=known.better)
-        return _PreparedFormula(
-            node=node,
-            names={name: each.name if isinstance(each, Metric) else each.path for name, each in terms.items()},
-            known=replace(known, no_value_if=no_value_if),
-            direction=direction,
+            known = Known(lowest=lowest, highest=highest)
+        paths = {name: each.name if isinstance(each, Metric) else each.path for name, each in terms.items()}
+
+        def of(values: Values) -> Floats:
+            found = {name: values[path] for name, path in paths.items()}
+            if settings.undefined == "worst":
+                found = {name: np.where(np.isnan(each), known_terms[name].worst, each) for name, each in found.items()}
+            return evaluated(node, found, exclude=settings.undefined == "exclude")
+
+        return Formula(
+            path=key[-1],
             title=settings.title or title_of(key[-1]),
+            direction=direction,
+            lowest=known.lowest,
+            highest=known.highest,
             unit=settings.unit,
+            no_value_if=no_value_if,
+            of=of,
+            terms=tuple(paths.values()),
             undefined=settings.undefined,
-            worst={name: each.worst for name, each in known_terms.items()},
         )
 
     def _add_titles(self) -> None:
@@ -369,27 +393,23 @@ class ExtendedBoard:
         """The rule of `[ranking]`; the kind's own, `ranking`, where there is none, or where it is wrong."""
         settings = self._settings.ranking
         if settings is None:
-            if ranking is NO_RULE and "ranking" not in self._problems.excused:
-                self._problems.add(
-                    ("ranking",), 'is missing: say what teams are ranked by, as in [ranking] by = "score"'
-                )
+            if ranking is NO_RULE and "ranking" not in self._excused:
+                self._problem(("ranking",), 'is missing: say what teams are ranked by, as in [ranking] by = "score"')
             return ranking
         names = settings.names
         by_case = settings.method == "positions_by_case"
         criteria = self._criteria(("ranking", "by"), names, by_case=by_case)
         ties = self._criteria(("ranking", "tie_break"), settings.tie_break, by_case=False)
         if len(names) > 1 and settings.method is None:
-            self._problems.add(
+            self._problem(
                 ("ranking", "method"),
                 'is missing: with several figures say how positions are combined, "mean_of_positions" or '
                 '"positions_by_case"',
             )
         if len(names) == 1 and settings.method == "mean_of_positions":
-            self._problems.add(("ranking", "method"), "combines the positions in several figures, but 'by' names one")
+            self._problem(("ranking", "method"), "combines the positions in several figures, but 'by' names one")
         if settings.weights is not None and (by_case or len(settings.weights) != len(names)):
-            self._problems.add(
-                ("ranking", "weights"), "must be one number for each figure of 'by', with mean_of_positions"
-            )
+            self._problem(("ranking", "weights"), "must be one number for each figure of 'by', with mean_of_positions")
         if criteria is None or ties is None:
             return ranking
         weights = settings.weights if settings.weights and len(settings.weights) == len(names) else (1.0,) * len(names)
@@ -436,7 +456,7 @@ class ExtendedBoard:
         """The figure of all cases that a name at a key means; where there is none, that is a problem."""
         found = self.board.find(name)
         if found is None:
-            self._problems.unknown(key, name, self.board, of_case=False)
+            self._unknown(key, name, self.board, of_case=False)
         return found
 
     def _found_metric(
@@ -445,7 +465,7 @@ class ExtendedBoard:
         """The same of single cases; `board` has those that may be named [all]."""
         found = (board or self.board).find_metric(name)
         if found is None:
-            self._problems.unknown(key, name, board or self.board, of_case=True)
+            self._unknown(key, name, board or self.board, of_case=True)
         return found
 
     def _add_leaderboard(self) -> None:
@@ -487,99 +507,23 @@ def _words(titles: Sequence[str], settings: RankingSettings) -> str:
     return f"teams are ranked by {listed}"
 
 
-# What is wrong with the four tables, every fault reported once.
+def _of_cases(formula: Formula) -> CaseMetric[Any]:
+    """A formula of `[case_figures]` on the figures of every case; arithmetic without a result is as in `[figures]`."""
 
-
-class _Problems:
-    """The problems found so far. `excused` are names that do not exist only because something else is wrong: using
-    them is no second problem. `figures` are the names in `[figures]`."""
-
-    def __init__(self, *, excused: Collection[str], figures: Collection[str]) -> None:
-        self.found: list[ValidationProblem] = []
-        self.excused = set(excused)
-        self._figures = figures
-
-    def add(self, key: tuple[str | int, ...], words: str) -> None:
-        """Something is wrong at a key of the tables."""
-        self.found.append(ValidationProblem(key=key, words=words))
-        if key[0] in ("figures", "case_figures"):
-            self.excused.add(str(key[1]))  # using it is no second problem
-
-    def unknown(self, key: tuple[str | int, ...], name: str, board: Scoreboard[Any], *, of_case: bool) -> None:
-        """A name at a key means no figure of all cases, or none of single cases."""
-        if name.split(".", maxsplit=1)[0] in self.excused:
-            self.excused.add(str(key[1]))
-            return
-        words = f"names '{name}', which does not exist"
-        if of_case and board.find(name) is not None:
-            words = f"names '{name}', which is a figure of all cases together: here it must be one of single cases"
-        advice = did_you_mean(name, board.names(of_case=of_case))
-        if name in self._figures and key[0] == "figures":
-            advice = "; a figure can only name those before it"
-        self.add(key, words + advice)
-
-
-# The formulas of `[figures]` and `[case_figures]` as declared figures.
-
-
-@dataclass(frozen=True, kw_only=True)
-class _PreparedFormula:
-    """A formula that was checked; `names` are its terms with the paths they mean."""
-
-    node: Node
-    names: Mapping[str, str]
-    known: Known
-    direction: Direction
-    title: str
-    unit: str
-    undefined: Undefined | None
-    worst: Mapping[str, float]
-
-    def case_metric(self, name: str) -> CaseMetric[Any]:
-        """The metric of a formula in `[case_figures]`."""
-        worst = self.known.lowest if self.direction == "higher" else self.known.highest
-        return CaseMetric(
-            name=name,
-            title=self.title,
-            direction=self.direction,
-            lowest=self.known.lowest,
-            highest=self.known.highest,
-            worst=worst,
-            unit=self.unit,
-            of_row=self._of_row,
-            median=f"{name}.median",
-            count=f"{name}.n",
-            no_value_if=self.known.no_value_if,
-        )
-
-    def figure(self, name: str) -> Formula:
-        """The figure of a formula in `[figures]`."""
-        return Formula(
-            path=name,
-            title=self.title,
-            direction=self.direction,
-            lowest=self.known.lowest,
-            highest=self.known.highest,
-            unit=self.unit,
-            no_value_if=self.known.no_value_if,
-            of=self._of_values,
-            terms=tuple(self.names.values()),
-            undefined=self.undefined,
-        )
-
-    def _of_values(self, values: Values) -> Floats:
-        terms = {name: values[path] for name, path in self.names.items()}
-        if self.undefined == "worst":
-            terms = {name: np.where(np.isnan(term), self.worst[name], term) for name, term in terms.items()}
-        return evaluated(self.node, terms, exclude=self.undefined == "exclude")
-
-    def _of_row(self, row: Figures) -> float | None:
-        """Arithmetic without a result is the worst of the range, as in `[figures]`; None if that is infinite."""
-        terms = {path: np.asarray(get(row, path), dtype=np.float64) for path in self.names.values()}
-        value = float(self._of_values(terms))
-        if math.isinf(value):
-            value = self.known.lowest if self.direction == "higher" else self.known.highest
+    def of_row(row: Figures) -> float | None:
+        value = float(value_of(formula, {path: np.asarray(get(row, path), dtype=np.float64) for path in formula.terms}))
         return value if math.isfinite(value) else None
+
+    return CaseMetric(
+        name=formula.path,
+        title=formula.title,
+        **formula.scale,
+        worst=formula.worst,
+        of_row=of_row,
+        median=f"{formula.path}.median",
+        count=f"{formula.path}.n",
+        no_value_if=formula.no_value_if,
+    )
 
 
 def _without_terms(

@@ -27,6 +27,12 @@ def mean_of(values: Sequence[float]) -> float:
     return math.fsum(values) / len(values) if values else 0.0
 
 
+def mean_of_defined(values: Floats) -> Floats:
+    """The mean over the first axis of what has a value; NaN where nothing has."""
+    with np.errstate(invalid="ignore"):
+        return np.asarray(np.nansum(values, axis=0) / np.count_nonzero(~np.isnan(values), axis=0))
+
+
 def mean_and_std(values: Sequence[float]) -> tuple[float, float]:
     """Mean and standard deviation of the population (over n)."""
     mean = mean_of(values)
@@ -112,9 +118,7 @@ class CohortValues(Mapping[str, Floats]):
             return self._group(name)[inner]
         inner = self._board.group_means[path.removesuffix(GROUP_MEAN)]
         values = [self._group(name)[inner] for name in sorted(set(self._groups.tolist()))]
-        stacked = np.stack(np.broadcast_arrays(*values))
-        with np.errstate(invalid="ignore"):
-            return np.asarray(np.nansum(stacked, axis=0) / np.count_nonzero(~np.isnan(stacked), axis=0))
+        return mean_of_defined(np.stack(np.broadcast_arrays(*values)))
 
     def _group(self, name: str) -> "CohortValues":
         kept = self._groups == name

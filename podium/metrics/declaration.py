@@ -30,7 +30,23 @@ Values = Mapping[str, Floats]  # dotted path below `aggregates` -> its value in 
 
 
 @dataclass(frozen=True, kw_only=True)
-class Metric:
+class Figure:
+    """One figure, before anything is scored."""
+
+    title: str
+    direction: Direction
+    lowest: float = 0.0
+    highest: float = math.inf
+    unit: str = ""
+
+    @property
+    def scale(self) -> dict[str, Any]:
+        """Direction, range and unit, for figures that share them."""
+        return {"direction": self.direction, "lowest": self.lowest, "highest": self.highest, "unit": self.unit}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Metric(Figure):
     """One figure of every case.
 
     name       dotted path in a result row's `metrics`
@@ -42,12 +58,7 @@ class Metric:
     """
 
     name: str
-    title: str
-    direction: Direction
-    lowest: float
-    highest: float
     worst: float
-    unit: str = ""
     mean: str | None = None
     std: str | None = None
     median: str = ""
@@ -104,7 +115,7 @@ class CaseMetric(Metric, Generic[CaseT]):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Curve:
+class Curve(Figure):
     """A figure that runs along one case, such as Dice over the steps of an interaction: for reports, never for a score.
 
     `name` is a dotted path in a result row's `metrics` that leads to a list of numbers, or through a list of objects
@@ -114,12 +125,7 @@ class Curve:
     """
 
     name: str
-    title: str
     along: str
-    direction: Direction
-    lowest: float
-    highest: float
-    unit: str = ""
     first: int = 0
     length: str = ""
     mean: str = ""
@@ -137,7 +143,7 @@ class Curve:
 
 
 @dataclass(frozen=True, kw_only=True)
-class GivenFigure:
+class GivenFigure(Figure):
     """A figure below `aggregates`; without a title it is shown nowhere but in metrics.json. `known` is the path of a
     figure that is 0 where this one is unknown and its number is only a placeholder; `no_value_if` says when the
     references leave it without a value."""
@@ -146,8 +152,6 @@ class GivenFigure:
     title: str = ""
     direction: Direction = "higher"
     lowest: float = -math.inf
-    highest: float = math.inf
-    unit: str = ""
     known: str = ""
     no_value_if: str = ""
 

@@ -10,12 +10,12 @@ from typing import Any
 from podium.challenges.declared.catalogue.base import (
     CaseValueMetric,
     CohortValueMetric,
-    Figure,
     MetricKind,
     MetricSettings,
     joined_path,
 )
 from podium.challenges.declared.catalogue.regions import RegionMetric, RegionSettings
+from podium.metrics.declaration import Figure
 from podium.metrics.engines import engine_named
 
 _MODULES = {

@@ -4,7 +4,6 @@ Rows, means, columns, bootstrap and docs follow from the declaration. A metric o
 case (`CaseValueMetric`) or of all cases (`CohortValueMetric`); metrics of regions are in `regions`.
 """
 
-import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -17,7 +16,7 @@ from podium.challenges.settings import FigureName, Finite, Text
 from podium.errors import ValidationProblem, did_you_mean
 from podium.figures import Figures, get
 from podium.metrics import Floats
-from podium.metrics.declaration import CaseMetric, CohortMetric, Direction, Formula
+from podium.metrics.declaration import CaseMetric, CohortMetric, Figure, Formula
 from podium.metrics.engines import OWN, MetricEngine
 from podium.metrics.resampling import Resamples
 
@@ -54,7 +53,7 @@ class MetricSettings(GatedSettings):
     def own_name(self) -> str:
         return self.name or self.kind
 
-    def title_of(self, figure: "Figure", *, alone: bool = True) -> str:
+    def title_of(self, figure: Figure, *, alone: bool = True) -> str:
         """The title of a figure's columns; a named metric differs from others of its kind. `alone`: the metric has one
         figure."""
         own = self.title or (title_of(self.name) if self.name else "")
@@ -80,17 +79,6 @@ class Declared:
     confidential: list[str] = field(default_factory=list)
     columns: list[str] = field(default_factory=list)
     package: str = OWN
-
-
-@dataclass(frozen=True, kw_only=True)
-class Figure:
-    """One figure of a metric, before anything is scored."""
-
-    title: str
-    direction: Direction
-    lowest: float = 0.0
-    highest: float = math.inf
-    unit: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -228,15 +216,11 @@ class CaseValueMetric(MetricKind):
     def _case_metric(self, settings: MetricSettings, value: AnyValueKind, *, several: bool) -> CaseMetric[DeclaredCase]:
         path = joined_path(settings.own_name, value.name if several else "")
         title = settings.title_of(self.figure)
-        worst = self._worst_number(settings, value)
         return CaseMetric(
             name=path,
             title=f"{title} {value.title}" if several else title,
-            direction=self.figure.direction,
-            lowest=self.figure.lowest,
-            highest=self.figure.highest,
-            worst=worst,
-            unit=getattr(value.settings, "unit", "") or self.figure.unit,
+            **replace(self.figure, unit=getattr(value.settings, "unit", "") or self.figure.unit).scale,
+            worst=self._worst_number(settings, value),
             median=f"{path}.median",
             count=f"{path}.n",
             no_value_if=self.no_value_if(value),
@@ -348,10 +332,7 @@ class CohortValueMetric(MetricKind):
         return CohortMetric(
             path=joined_path(settings.own_name, place, part),
             title=f"{settings.title_of(self.figure)} {words}".strip(),
-            direction=self.figure.direction,
-            lowest=self.figure.lowest,
-            highest=self.figure.highest,
-            unit=self.figure.unit,
+            **self.figure.scale,
             of=lambda rows, resamples: self.of(cohort(rows, resamples)),
             exact=None if self.exact is None else exact,
             no_value_if=self.no_value_if,

@@ -1,7 +1,7 @@
 """The catalogue of classes and probabilities; a probability becomes a class by its threshold."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Annotated, Any, Literal
 
@@ -12,13 +12,13 @@ from podium.challenges.declared.catalogue.base import (
     CohortArrays,
     CohortFacts,
     CohortValueMetric,
-    Figure,
     MetricSettings,
 )
 from podium.challenges.declared.values import AnyValueKind
 from podium.errors import ValidationProblem
 from podium.metrics import Floats, classification
 from podium.metrics.classification import MISSING, Codes, Counts, class_codes, confusion, predicted_classes
+from podium.metrics.declaration import Figure
 from podium.metrics.engines import MetricEngine
 from podium.metrics.resampling import Resamples
 
@@ -153,18 +153,28 @@ _class_metric = partial(
 )
 _share = partial(Figure, direction="higher", highest=1.0)
 _correlation = partial(Figure, direction="higher", lowest=-1.0, highest=1.0)
+
+
+def _of_counts(of: Callable[[Counts], Floats], definition: str, figure: Figure) -> CohortValueMetric:
+    """A metric of the confusion counts alone, named like its function."""
+    return _class_metric(name=of.__name__, definition=definition, figure=figure, of=lambda cohort: of(_counts(cohort)))
+
+
+def _of_positive(of: Callable[..., Floats], definition: str) -> CohortValueMetric:
+    """The same of the positive class."""
+    return _class_metric(
+        name=of.__name__,
+        definition=definition,
+        settings_model=PositiveSettings,
+        figure=_share(title=of.__name__.capitalize()),
+        of=lambda cohort: of(_counts(cohort), positive=_positive(cohort)),
+    )
+
+
 _CLASS_METRICS = (
-    _class_metric(
-        name="accuracy",
-        definition="share of cases with the right class",
-        figure=_share(title="Accuracy"),
-        of=lambda cohort: classification.accuracy(_counts(cohort)),
-    ),
-    _class_metric(
-        name="balanced_accuracy",
-        definition="mean recall of the classes that occur",
-        figure=_share(title="Balanced accuracy"),
-        of=lambda cohort: classification.balanced_accuracy(_counts(cohort)),
+    _of_counts(classification.accuracy, "share of cases with the right class", _share(title="Accuracy")),
+    _of_counts(
+        classification.balanced_accuracy, "mean recall of the classes that occur", _share(title="Balanced accuracy")
     ),
     _class_metric(
         name="f1",
@@ -174,26 +184,9 @@ _CLASS_METRICS = (
         parts=lambda value: (*_class_names(value), *_AVERAGES),
         of=_f1,
     ),
-    _class_metric(
-        name="sensitivity",
-        definition="TP / (TP + FN) of the positive class",
-        settings_model=PositiveSettings,
-        figure=_share(title="Sensitivity"),
-        of=lambda cohort: classification.sensitivity(_counts(cohort), positive=_positive(cohort)),
-    ),
-    _class_metric(
-        name="specificity",
-        definition="TN / (TN + FP) of the positive class",
-        settings_model=PositiveSettings,
-        figure=_share(title="Specificity"),
-        of=lambda cohort: classification.specificity(_counts(cohort), positive=_positive(cohort)),
-    ),
-    _class_metric(
-        name="mcc",
-        definition="Matthews' correlation of true and predicted classes",
-        figure=_correlation(title="MCC"),
-        of=lambda cohort: classification.mcc(_counts(cohort)),
-    ),
+    _of_positive(classification.sensitivity, "TP / (TP + FN) of the positive class"),
+    _of_positive(classification.specificity, "TN / (TN + FP) of the positive class"),
+    _of_counts(classification.mcc, "Matthews' correlation of true and predicted classes", _correlation(title="MCC")),
     _class_metric(
         name="kappa",
         definition="Cohen's kappa; a disagreement weighs 1, the distance of the classes, or its square",
@@ -235,11 +228,7 @@ def _arrays(cohort: CohortFacts) -> CohortArrays:
         prediction, reference = prediction[:, positive], reference == positive
     if settings.failed == "exclude":
         kept = np.asarray(~np.isnan(prediction.reshape(len(facts), -1)).any(axis=1))
-        return {
-            "prediction": prediction[kept],
-            "reference": reference[kept],
-            "resamples": cohort.resamples.only(kept),
-        }
+        return {"prediction": prediction[kept], "reference": reference[kept], "resamples": cohort.resamples.only(kept)}
     if isinstance(settings.failed, int | float):
         prediction = np.where(np.isnan(prediction), float(settings.failed), prediction)
     filled = classification.with_worst(prediction=prediction, reference=reference)
@@ -249,26 +238,38 @@ def _arrays(cohort: CohortFacts) -> CohortArrays:
 _probability_metric = partial(
     CohortValueMetric, compares=("probability",), exact=_exact_probability, by_engine=lambda _: True
 )
+
+
+def _of_probabilities(
+    of: Callable[..., Floats], definition: str, figure: Figure, no_value_if: str = ""
+) -> CohortValueMetric:
+    """A metric of the probabilities alone, named like its function."""
+    return _probability_metric(
+        name=of.__name__,
+        definition=definition,
+        figure=figure,
+        no_value_if=no_value_if,
+        of=lambda cohort: of(**_arrays(cohort)),
+    )
+
+
 _PROBABILITY_METRICS = (
-    _probability_metric(
-        name="auroc",
-        definition="area under the ROC curve; of several classes the mean of each one against the rest",
-        figure=Figure(title="AUROC", direction="higher", highest=1.0),
-        no_value_if=_ONE_CLASS,
-        of=lambda cohort: classification.auroc(**_arrays(cohort)),
+    _of_probabilities(
+        classification.auroc,
+        "area under the ROC curve; of several classes the mean of each one against the rest",
+        _share(title="AUROC"),
+        _ONE_CLASS,
     ),
-    _probability_metric(
-        name="average_precision",
-        definition="sum over thresholds of the rise of recall times precision",
-        figure=Figure(title="AP", direction="higher", highest=1.0),
-        no_value_if="without a positive case",
-        of=lambda cohort: classification.average_precision(**_arrays(cohort)),
+    _of_probabilities(
+        classification.average_precision,
+        "sum over thresholds of the rise of recall times precision",
+        _share(title="AP"),
+        "without a positive case",
     ),
-    _probability_metric(
-        name="brier",
-        definition="mean squared error of the probabilities",
-        figure=Figure(title="Brier score", direction="lower", highest=2.0),
-        of=lambda cohort: classification.brier(**_arrays(cohort)),
+    _of_probabilities(
+        classification.brier,
+        "mean squared error of the probabilities",
+        Figure(title="Brier score", direction="lower", highest=2.0),
     ),
     _probability_metric(
         name="log_loss",

@@ -10,13 +10,13 @@ from podium.challenges.declared.catalogue.base import (
     CohortFacts,
     CohortValueMetric,
     DeclaredCase,
-    Figure,
     MetricSettings,
 )
 from podium.challenges.declared.values import AnyValueKind, Compared, DetectionMapValue, PointsValue
 from podium.challenges.settings import Finite, Positive
 from podium.errors import ValidationProblem
 from podium.metrics import Floats
+from podium.metrics.declaration import Figure
 from podium.metrics.detection import (
     FROC_RATES,
     CountedFigure,
@@ -128,45 +128,24 @@ _metric = partial(
     check=_check,
 )
 _share = partial(Figure, direction="higher", highest=1.0)
+_COUNTED: Mapping[CountedFigure, tuple[str, Figure]] = {
+    "tp": ("candidates that found a reference", Figure(title="True positives", direction="higher")),
+    "fp": ("candidates that found none", Figure(title="False positives", direction="lower")),
+    "fn": ("references that no candidate found", Figure(title="False negatives", direction="lower")),
+    "f1": ("2 TP / (2 TP + FP + FN), counts of all cases", _share(title="F1")),
+    "precision": ("TP / (TP + FP), counts of all cases", _share(title="Precision")),
+    "recall": ("TP / (TP + FN), counts of all cases", _share(title="Recall")),
+}
 METRICS = (
-    _metric(
-        name="tp",
-        definition="candidates that found a reference",
-        figure=Figure(title="True positives", direction="higher"),
-        of=lambda cohort: _counted("tp", cohort),
-    ),
-    _metric(
-        name="fp",
-        definition="candidates that found none",
-        figure=Figure(title="False positives", direction="lower"),
-        of=lambda cohort: _counted("fp", cohort),
-    ),
-    _metric(
-        name="fn",
-        definition="references that no candidate found",
-        figure=Figure(title="False negatives", direction="lower"),
-        of=lambda cohort: _counted("fn", cohort),
-    ),
-    _metric(
-        name="f1",
-        definition="2 TP / (2 TP + FP + FN), counts of all cases",
-        figure=_share(title="F1"),
-        no_value_if=_NO_FINDING,
-        of=lambda cohort: _counted("f1", cohort),
-    ),
-    _metric(
-        name="precision",
-        definition="TP / (TP + FP), counts of all cases",
-        figure=_share(title="Precision"),
-        no_value_if=_NO_FINDING,
-        of=lambda cohort: _counted("precision", cohort),
-    ),
-    _metric(
-        name="recall",
-        definition="TP / (TP + FN), counts of all cases",
-        figure=_share(title="Recall"),
-        no_value_if=_NO_FINDING,
-        of=lambda cohort: _counted("recall", cohort),
+    *(
+        _metric(
+            name=name,
+            definition=definition,
+            figure=figure,
+            no_value_if="" if name in ("tp", "fp", "fn") else _NO_FINDING,
+            of=partial(_counted, name),
+        )
+        for name, (definition, figure) in _COUNTED.items()
     ),
     _metric(
         name="froc",

@@ -314,14 +314,7 @@ SHAPE_METRICS = (
         name="component_error",
         definition="|components of P - components of G|",
         settings_model=ConnectedSettings,
-        figures={
-            "": RegionFigure(
-                title="Component error",
-                direction="lower",
-                of=_component_error,
-                worst=EMPTY,
-            )
-        },
+        figures={"": RegionFigure(title="Component error", direction="lower", of=_component_error, worst=EMPTY)},
     ),
 )
 

@@ -1,7 +1,7 @@
 """The catalogue of numbers, survival times, continuous images and texts."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, TypedDict
 
@@ -14,13 +14,13 @@ from podium.challenges.declared.catalogue.base import (
     CohortFacts,
     CohortValueMetric,
     DeclaredCase,
-    Figure,
     MetricSettings,
 )
 from podium.challenges.declared.values import AnyValueKind
 from podium.challenges.settings import Positive
 from podium.errors import ValidationProblem
 from podium.metrics import Floats, Mask, image_quality, regression
+from podium.metrics.declaration import Figure
 from podium.metrics.text import MAX_ORDER, NgramCounts, bleu_4, count_ngrams, meteor, tokens_of
 
 Pixels = NDArray[Any]
@@ -70,11 +70,7 @@ def _arrays(cohort: CohortFacts) -> CohortArrays:
     missing = np.isnan(prediction)
     if cohort.settings.failed == "exclude":
         kept = ~missing
-        return {
-            "prediction": prediction[kept],
-            "reference": reference[kept],
-            "resamples": cohort.resamples.only(kept),
-        }
+        return {"prediction": prediction[kept], "reference": reference[kept], "resamples": cohort.resamples.only(kept)}
     if missing.any():
         given = cohort.settings.failed
         prediction[missing] = [
@@ -84,7 +80,22 @@ def _arrays(cohort: CohortFacts) -> CohortArrays:
     return {"prediction": prediction, "reference": reference, "resamples": cohort.resamples}
 
 
-_number_metric = partial(CohortValueMetric, compares=("number",), check=_needs_a_range)
+def _number_metric(
+    of: Callable[..., Floats], definition: str, figure: Figure, no_value_if: str = ""
+) -> CohortValueMetric:
+    """A metric of all cases, named like its function."""
+    return CohortValueMetric(
+        name=of.__name__,
+        definition=definition,
+        compares=("number",),
+        check=_needs_a_range,
+        figure=figure,
+        no_value_if=no_value_if,
+        of=lambda cohort: of(**_arrays(cohort)),
+    )
+
+
+_error = partial(Figure, direction="lower")
 _correlation = partial(Figure, direction="higher", lowest=-1.0, highest=1.0)
 _EQUAL = "where all references are equal"
 _NUMBER_METRICS = (
@@ -92,65 +103,33 @@ _NUMBER_METRICS = (
         name="mae",
         definition="mean of |P - G| over the cases",
         compares=("number",),
-        figure=Figure(title="MAE", direction="lower"),
+        figure=_error(title="MAE"),
         of=_absolute_error,
         lost=_lost_error,
         worst=_largest_error,
         tells=True,
         needed=" without a range of the value",
     ),
+    _number_metric(regression.rmse, "root of the mean of (P - G)^2 over the cases", _error(title="RMSE")),
+    _number_metric(regression.median_absolute_error, "median of |P - G|", _error(title="Median absolute error")),
     _number_metric(
-        name="rmse",
-        definition="root of the mean of (P - G)^2 over the cases",
-        figure=Figure(title="RMSE", direction="lower"),
-        of=lambda cohort: regression.rmse(**_arrays(cohort)),
+        regression.bias,
+        "mean of P - G; 0 is best: rank by abs(bias), with its direction",
+        _error(title="Bias", lowest=-math.inf),
     ),
     _number_metric(
-        name="median_absolute_error",
-        definition="median of |P - G|",
-        figure=Figure(title="Median absolute error", direction="lower"),
-        of=lambda cohort: regression.median_absolute_error(**_arrays(cohort)),
+        regression.r2,
+        "1 - sum of (P - G)^2 / sum of (G - mean G)^2",
+        Figure(title="R2", direction="higher", lowest=-math.inf, highest=1.0),
+    ),
+    _number_metric(regression.pearson, "correlation of P and G", _correlation(title="Pearson's r"), _EQUAL),
+    _number_metric(
+        regression.spearman, "correlation of the ranks of P and G", _correlation(title="Spearman's rho"), _EQUAL
     ),
     _number_metric(
-        name="bias",
-        definition="mean of P - G; 0 is best: rank by abs(bias), with its direction",
-        figure=Figure(title="Bias", direction="lower", lowest=-math.inf),
-        of=lambda cohort: regression.bias(**_arrays(cohort)),
+        regression.icc, "ICC(2,1): two-way random, absolute agreement, single", _correlation(title="ICC"), _EQUAL
     ),
-    _number_metric(
-        name="r2",
-        definition="1 - sum of (P - G)^2 / sum of (G - mean G)^2",
-        figure=Figure(title="R2", direction="higher", lowest=-math.inf, highest=1.0),
-        of=lambda cohort: regression.r2(**_arrays(cohort)),
-    ),
-    _number_metric(
-        name="pearson",
-        definition="correlation of P and G",
-        figure=_correlation(title="Pearson's r"),
-        no_value_if=_EQUAL,
-        of=lambda cohort: regression.pearson(**_arrays(cohort)),
-    ),
-    _number_metric(
-        name="spearman",
-        definition="correlation of the ranks of P and G",
-        figure=_correlation(title="Spearman's rho"),
-        no_value_if=_EQUAL,
-        of=lambda cohort: regression.spearman(**_arrays(cohort)),
-    ),
-    _number_metric(
-        name="icc",
-        definition="ICC(2,1): two-way random, absolute agreement, single",
-        figure=_correlation(title="ICC"),
-        no_value_if=_EQUAL,
-        of=lambda cohort: regression.icc(**_arrays(cohort)),
-    ),
-    _number_metric(
-        name="ccc",
-        definition="Lin's concordance correlation",
-        figure=_correlation(title="CCC"),
-        no_value_if=_EQUAL,
-        of=lambda cohort: regression.ccc(**_arrays(cohort)),
-    ),
+    _number_metric(regression.ccc, "Lin's concordance correlation", _correlation(title="CCC"), _EQUAL),
 )
 
 
@@ -275,18 +254,33 @@ _image_metric = partial(
     compares=("image",),
     no_value_if=lambda value: "where the mask is empty in every case" if value.settings.within else "",
 )
+
+
+def _similarity(of: Callable[..., float | None], definition: str, figure: Figure) -> CaseValueMetric:
+    """A metric of confined images, named like its function; the worst value is the lowest."""
+    return _image_metric(
+        name=of.__name__,
+        definition=definition,
+        settings_model=RangedSettings,
+        figure=figure,
+        of=lambda case, value, settings: of(**_confined(case, value), data_range=_data_range(settings, value)),
+        worst=lambda _, __: figure.lowest,
+        check=_needs_a_data_range,
+    )
+
+
 _IMAGE_METRICS = (
     _image_metric(
         name="mae",
         definition="mean of |P - G| over the pixels",
-        figure=Figure(title="MAE", direction="lower"),
+        figure=_error(title="MAE"),
         of=lambda case, value, _: image_quality.mae(**_images(case, value)),
         lost=_lost_mae,
     ),
     _image_metric(
         name="rmse",
         definition="root of the mean of (P - G)^2 over the pixels",
-        figure=Figure(title="RMSE", direction="lower"),
+        figure=_error(title="RMSE"),
         of=lambda case, value, _: image_quality.rmse(**_images(case, value)),
         lost=_lost_rmse,
     ),
@@ -300,27 +294,15 @@ _IMAGE_METRICS = (
         lost=_lost_psnr,
         check=_needs_a_data_range,
     ),
-    _image_metric(
-        name="ssim",
-        definition="structural similarity, as scikit-image defines it (cube of 7 pixels)",
-        settings_model=RangedSettings,
-        figure=Figure(title="SSIM", direction="higher", lowest=-1.0, highest=1.0),
-        of=lambda case, value, settings: image_quality.ssim(
-            **_confined(case, value), data_range=_data_range(settings, value)
-        ),
-        worst=lambda _, __: -1.0,
-        check=_needs_a_data_range,
+    _similarity(
+        image_quality.ssim,
+        "structural similarity, as scikit-image defines it (cube of 7 pixels)",
+        Figure(title="SSIM", direction="higher", lowest=-1.0, highest=1.0),
     ),
-    _image_metric(
-        name="ms_ssim",
-        definition="structural similarity at five scales with MONAI's weights",
-        settings_model=RangedSettings,
-        figure=Figure(title="MS-SSIM", direction="higher", highest=1.0),
-        of=lambda case, value, settings: image_quality.ms_ssim(
-            **_confined(case, value), data_range=_data_range(settings, value)
-        ),
-        worst=lambda _, __: 0.0,
-        check=_needs_a_data_range,
+    _similarity(
+        image_quality.ms_ssim,
+        "structural similarity at five scales with MONAI's weights",
+        Figure(title="MS-SSIM", direction="higher", highest=1.0),
     ),
 )
 

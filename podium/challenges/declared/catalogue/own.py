@@ -23,7 +23,6 @@ from podium.challenges.declared.catalogue.base import (
     CohortFacts,
     CohortValueMetric,
     DeclaredCase,
-    Figure,
     MetricKind,
     MetricSettings,
 )
@@ -32,6 +31,7 @@ from podium.challenges.declared.values import AnyValueKind, ContinuousImage
 from podium.challenges.format import METRICS_CODE
 from podium.errors import OWN_METRIC_FAILED, ConfigurationError, Refused, ValidationProblem, first_problem
 from podium.metrics import Floats
+from podium.metrics.declaration import Figure
 from podium.own_metrics import KINDS_WITH_FACTS, OwnMetric, declaration_of
 
 LOG = logging.getLogger(__name__)
@@ -84,7 +84,7 @@ def own_kind(own: OwnMetric) -> MetricKind:
             name=own.kind,
             definition=_definition(own),
             compares=own.compares,
-            figure=_figure(own),
+            figure=Figure(**_range(own)),
             of=lambda cohort: _of_all(own, cohort),
             check=_check_failed,
         )
@@ -96,7 +96,7 @@ def own_kind(own: OwnMetric) -> MetricKind:
         name=own.kind,
         definition=_definition(own),
         compares=own.compares,
-        figure=_figure(own),
+        figure=Figure(**_range(own)),
         of=lambda case, value, _: _of_values(own, case, value),
         worst=lambda _, __: worst,
         tells=bool({*KINDS_WITH_FACTS} & {*own.compares}),
@@ -115,10 +115,6 @@ def _range(own: OwnMetric) -> dict[str, Any]:
         "highest": math.inf if own.highest is None else own.highest,
         "unit": own.unit,
     }
-
-
-def _figure(own: OwnMetric) -> Figure:
-    return Figure(**_range(own))
 
 
 def _region_figure(own: OwnMetric) -> RegionFigure[Any]:

@@ -14,7 +14,6 @@ from podium.challenges.declared.catalogue.base import (
     Declared,
     DeclaredCase,
     Empty,
-    Figure,
     MetricKind,
     MetricSettings,
     joined_path,
@@ -24,7 +23,8 @@ from podium.challenges.declared.values import AnyValueKind, Compared, LabelImage
 from podium.errors import ValidationProblem
 from podium.figures import Figures, get
 from podium.metrics import Floats, Mask
-from podium.metrics.declaration import CaseMetric, CohortMetric, Formula, Values
+from podium.metrics.aggregation import mean_of_defined
+from podium.metrics.declaration import CaseMetric, CohortMetric, Figure, Formula, Values
 from podium.metrics.engines import OWN, MetricEngine
 from podium.metrics.lesions import LesionMatches, MatchingRule, match_components
 from podium.metrics.overlap import Region, VoxelCounts, count_voxels, find_regions, voxel_ml
@@ -249,11 +249,8 @@ def case_metric(
     return CaseMetric(
         name=path,
         title=title,
-        direction=figure.direction,
-        lowest=figure.lowest,
-        highest=figure.highest,
+        **figure.scale,
         worst=figure.worst_number(settings),
-        unit=figure.unit,
         median=f"{path}.median",
         count=f"{path}.n",
         no_value_if=figure.no_value_if(settings),
@@ -285,48 +282,14 @@ def mean_over_regions(
     )
 
 
-def mean_of_means(path: str, title: str, paths: Sequence[str], like: CaseMetric[DeclaredCase]) -> Formula:
-    """The mean over the regions of their means over cases."""
-
-    means = tuple(f"{each}.mean" for each in paths)
+def mean_of_regions(terms: Sequence[str], *, exclude: bool, **declared: Any) -> Formula:
+    """The mean over the regions of figures of all cases; `exclude`: over those that have a value."""
 
     def of(values: Values) -> Floats:
-        """Over the regions that have a value in some case."""
-        found = np.stack([values[each] for each in means])
-        with np.errstate(invalid="ignore"):
-            return np.asarray(np.nansum(found, axis=0) / np.count_nonzero(~np.isnan(found), axis=0))
+        found = np.stack([values[each] for each in terms])
+        return mean_of_defined(found) if exclude else np.asarray(np.mean(found, axis=0))
 
-    return Formula(
-        path=path,
-        title=f"{title}, mean of regions",
-        direction=like.direction,
-        lowest=like.lowest,
-        highest=like.highest,
-        unit=like.unit,
-        no_value_if=like.no_value_if,
-        of=of,
-        terms=means,
-        undefined="exclude",
-    )
-
-
-def mean_of_pooled(path: str, title: str, paths: Sequence[str], like: RegionFigure[Any], settings: Any) -> Formula:
-    """The mean over the regions of figures of all cases."""
-
-    def of(values: Values) -> Floats:
-        return np.asarray(np.mean(np.stack([values[each] for each in paths]), axis=0))
-
-    return Formula(
-        path=path,
-        title=title,
-        direction=like.direction,
-        lowest=like.lowest,
-        highest=like.highest,
-        unit=like.unit,
-        no_value_if=like.no_value_if(settings),
-        of=of,
-        terms=tuple(paths),
-    )
+    return Formula(**declared, of=of, terms=tuple(terms), undefined="exclude" if exclude else None)
 
 
 def pooled_metric(path: str, title: str, facts: str, figure: RegionFigure[Any], settings: Any) -> CohortMetric:
@@ -345,10 +308,7 @@ def pooled_metric(path: str, title: str, facts: str, figure: RegionFigure[Any], 
     return CohortMetric(
         path=path,
         title=title,
-        direction=figure.direction,
-        lowest=figure.lowest,
-        highest=figure.highest,
-        unit=figure.unit,
+        **figure.scale,
         of=of,
         no_value_if=figure.no_value_if(settings),
     )
@@ -446,20 +406,17 @@ class RegionMetric(MetricKind):
             for region in _chosen(settings, value)
         ]
 
-    def _declare_figure(
-        self,
-        declared: Declared,
-        settings: Any,
-        places: Sequence[RegionPlace],
-        suffix: str,
-    ) -> None:
+    def _declare_figure(self, declared: Declared, settings: Any, places: Sequence[RegionPlace], suffix: str) -> None:
         figure = self.figures[suffix]
         title = settings.title_of(figure, alone=len(self._offered(settings)) == 1)
         paths = [joined_path(settings.own_name, place.name, suffix) for place in places]
         overall = joined_path(settings.own_name, "", suffix)
         if self._is_pooled(settings):
             if figure.pooled is not None:
-                declared.formulas.append(mean_of_pooled(f"{overall}.mean", title, paths, figure, settings))
+                lacking, at = figure.no_value_if(settings), f"{overall}.mean"
+                declared.formulas.append(
+                    mean_of_regions(paths, exclude=False, path=at, title=title, no_value_if=lacking, **figure.scale)
+                )
                 for path, place in zip(paths, places, strict=True):
                     facts = f"facts.{settings.own_name}.{place.name}"
                     declared.cohort_metrics.append(
@@ -471,10 +428,14 @@ class RegionMetric(MetricKind):
             declared.metrics.append(case_metric(path, f"{title} {place.title}", place, figure, settings))
         mean = mean_over_regions(overall, title, paths, declared.metrics[-1])
         declared.metrics.append(mean)
+        means = [f"{path}.mean" for path in paths]
         if len(paths) > 1:
-            declared.formulas.append(mean_of_means(f"{overall}.region_mean", title, paths, mean))
+            words = {"title": f"{title}, mean of regions", "no_value_if": mean.no_value_if}
+            declared.formulas.append(
+                mean_of_regions(means, exclude=True, path=f"{overall}.region_mean", **words, **mean.scale)
+            )
             declared.columns.append(mean.mean_path)
-        declared.columns += [f"{path}.mean" for path in paths]
+        declared.columns += means
 
     def _declare_facts(self, declared: Declared, settings: Any, places: Sequence[RegionPlace]) -> None:
         counts = self.counts
