@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
+    from podium.challenges.format import ChallengeFolder
+
 Command = Callable[[argparse.Namespace], int]
 Number = TypeVar("Number", int, float)
 Group = Literal["score", "prepare", "rank", "review", "run"]
@@ -99,23 +101,37 @@ def summaries(verbs: Verbs, before: str = "") -> Iterator[tuple[str, str]]:
             yield from summaries(inner, f"{before}{listed.dest} ")
 
 
+def add_value(
+    parser: "argparse._ActionsContainer", name: str, values: str | Collection[str], words: str, **more: Any
+) -> None:
+    """Add an argument that takes a value: one of several, or what a word such as N stands for; DIR, FILE, FOLDER and
+    PATH stand for paths. `words` are its help, to which a default is added in brackets unless they have some."""
+    kind = {"metavar": values} if isinstance(values, str) else {"choices": values}
+    if values in ("DIR", "FILE", "FOLDER", "PATH"):
+        more.setdefault("type", Path)
+    if more.get("default") is not None and "[" not in words:
+        words = f"{words} [%(default)s]".lstrip()
+    parser.add_argument(name, help=words, **kind, **more)
+
+
+def add_flag(parser: "argparse._ActionsContainer", name: str, words: str) -> None:
+    parser.add_argument(name, action="store_true", help=words)
+
+
 def add_ground_truth(parser: argparse.ArgumentParser, *, kind: Callable[[str], object] = Path) -> None:
     """`kind` parses the argument, for commands that also take a URL."""
-    parser.add_argument(
+    add_value(
+        parser,
         "--ground-truth",
-        type=kind,
-        metavar="DIR",
-        help="a challenge folder, or a folder of challenge folders "
+        "DIR",
+        "a challenge folder, or a folder of challenge folders "
         "[/opt/ml/input/data/ground_truth if it is not empty, else ground-truth]",
+        type=kind,
     )
 
 
 def add_challenge(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--challenge",
-        metavar="NAME",
-        help=f"the challenge, if there are several [${CHALLENGE_VARIABLE}]",
-    )
+    add_value(parser, "--challenge", "NAME", f"the challenge, if there are several [${CHALLENGE_VARIABLE}]")
 
 
 def chosen_challenge(options: argparse.Namespace) -> str | None:
@@ -123,23 +139,39 @@ def chosen_challenge(options: argparse.Namespace) -> str | None:
     return options.challenge or os.environ.get(CHALLENGE_VARIABLE) or None
 
 
+def ground_truth(options: argparse.Namespace) -> Path:
+    """The folder of --ground-truth, or the one that is used without it."""
+    from podium.challenges.format import locate_ground_truth
+
+    return locate_ground_truth(options.ground_truth, beside=BAKED_GROUND_TRUTH)
+
+
+def chosen_folder(options: argparse.Namespace) -> "ChallengeFolder":
+    """The challenge that was chosen, or the only one."""
+    from podium.evaluation import find_challenge
+
+    return find_challenge(ground_truth(options), chosen_challenge(options))
+
+
 def add_workers(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
+    add_value(
+        parser,
         "--workers",
+        "N",
+        f"number of worker processes [as cores and memory allow, at most ${MAX_WORKERS_VARIABLE}: %(default)s]",
         type=positive_int,
         default=available_workers(),
-        metavar="N",
-        help=f"number of worker processes [as cores and memory allow, at most ${MAX_WORKERS_VARIABLE}: %(default)s]",
     )
 
 
 def add_case_timeout(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
+    add_value(
+        parser,
         "--case-timeout",
+        "SECONDS",
+        "time limit per case; a case that takes longer fails [%(default)g]",
         type=_positive_seconds,
         default=CASE_TIMEOUT_SECONDS,
-        metavar="SECONDS",
-        help="time limit per case; a case that takes longer fails [%(default)g]",
     )
 
 
@@ -166,10 +198,11 @@ def chosen_executor(options: argparse.Namespace) -> Processes:
 
 
 def add_scheduler(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
+    add_value(
+        parser,
         "--scheduler",
-        metavar="ADDRESS",
-        help="tcp://HOST:PORT or the scheduler file of a Dask cluster, instead of this machine alone",
+        "ADDRESS",
+        "tcp://HOST:PORT or the scheduler file of a Dask cluster, instead of this machine alone",
     )
 
 
@@ -189,14 +222,8 @@ def dask_executor(
 
 
 def add_images_and_references(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--images",
-        type=Path,
-        required=True,
-        metavar="DIR",
-        help="<case>_0000 (CT) and <case>_0001 (PET), .nii.gz or .mha",
-    )
-    parser.add_argument("--references", type=Path, required=True, metavar="DIR", help="<case>.nii.gz or <case>.mha")
+    add_value(parser, "--images", "DIR", "<case>_0000 (CT) and <case>_0001 (PET), .nii.gz or .mha", required=True)
+    add_value(parser, "--references", "DIR", "<case>.nii.gz or <case>.mha", required=True)
 
 
 def number(kind: Callable[[str], Number], is_right: Callable[[Number], bool], wrong: str) -> Callable[[str], Number]:

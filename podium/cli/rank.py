@@ -12,6 +12,8 @@ from podium.cli.arguments import (
     UNBOUNDED,
     Group,
     Verbs,
+    add_flag,
+    add_value,
     add_verb,
     cell,
     chosen_executor,
@@ -55,25 +57,24 @@ def add_verbs(verbs: Verbs) -> None:
 
 def add_rank(verbs: Verbs) -> None:
     parser = add_verb(verbs, "rank", _rank, "rank the teams and say how certain the ranking is")
-    parser.add_argument(
+    add_value(
+        parser,
         "paths",
+        "TEAM",
+        "a team's folder or metrics.json, or a folder of teams or <team>.json; or one table of scores: .csv, "
+        ".tsv, .parquet, or - for standard input",
         type=Path,
         nargs="+",
-        metavar="TEAM",
-        help="a team's folder or metrics.json, or a folder of teams or <team>.json; or one table of scores: .csv, "
-        ".tsv, .parquet, or - for standard input",
     )
-    parser.add_argument(
+    add_value(
+        parser,
         "--output",
-        type=Path,
+        "DIR",
+        "where to write the results; one folder per regime or task where these are separate",
         default=Path("ranking"),
-        metavar="DIR",
-        help="where to write the results; one folder per regime or task where these are separate [ranking]",
     )
-    parser.add_argument(
-        "--skip-broken", action="store_true", help="leave out teams without a usable metrics.json instead of stopping"
-    )
-    parser.add_argument("--key", type=Path, metavar="FILE", help="the organiser's secret key, which opens sealed rows")
+    add_flag(parser, "--skip-broken", "leave out teams without a usable metrics.json instead of stopping")
+    add_value(parser, "--key", "FILE", "the organiser's secret key, which opens sealed rows")
     _add_scheme(parser)
     _add_table(parser)
     _add_statistics(parser)
@@ -86,52 +87,48 @@ def _add_scheme(parser: argparse.ArgumentParser) -> None:
         default="official",
         help="how to rank: " + "; ".join(f"{name}: {words}" for name, words in _SCHEMES.items()),
     )
-    parser.add_argument(
-        "--statistic",
-        choices=("mean", "median", "quantile"),
-        help="with aggregate-then-rank or rank-then-aggregate [mean]",
+    add_value(
+        parser, "--statistic", ("mean", "median", "quantile"), "with aggregate-then-rank or rank-then-aggregate [mean]"
     )
-    parser.add_argument(
-        "--quantile",
-        type=share,
-        metavar="Q",
-        help="with --statistic quantile: which quantile, from the worse end [0.05]",
+    add_value(
+        parser, "--quantile", "Q", "with --statistic quantile: which quantile, from the worse end [0.05]", type=share
     )
-    parser.add_argument(
-        "--holm", action="store_true", help="with test-then-rank: adjust p values over all ordered pairs"
-    )
-    parser.add_argument(
+    add_flag(parser, "--holm", "with test-then-rank: adjust p values over all ordered pairs")
+    add_value(
+        parser,
         "--platform-method",
-        choices=("absolute", "mean", "median"),
-        help="with the scheme platform [as in the challenge's phase settings]",
+        ("absolute", "mean", "median"),
+        "with the scheme platform [as in the challenge's phase settings]",
     )
-    parser.add_argument(
+    add_value(
+        parser,
         "--metric",
+        "NAME",
+        "a per-case metric for the general schemes; may be repeated [those the challenge declares]",
         dest="metrics",
         action="append",
         default=[],
-        metavar="NAME",
-        help="a per-case metric for the general schemes; may be repeated [those the challenge declares]",
     )
-    parser.add_argument(
+    add_value(
+        parser,
         "--weights",
+        "NAME=W,...",
+        "weights of the metrics' positions in the general schemes [1 each]",
         type=_assignments(_weight),
         action=_Merged,
         default={},
-        metavar="NAME=W,...",
-        help="weights of the metrics' positions in the general schemes [1 each]",
     )
-    parser.add_argument("--arena", type=Path, metavar="FILE", help="the arena's ratings, which order the finalists")
-    parser.add_argument(
+    add_value(parser, "--arena", "FILE", "the arena's ratings, which order the finalists")
+    add_flag(
+        parser,
         "--break-arena-ties",
-        action="store_true",
-        help="with --arena: order teams of one group by their ratings; otherwise they share the rank",
+        "with --arena: order teams of one group by their ratings; otherwise they share the rank",
     )
-    parser.add_argument(
+    add_value(
+        parser,
         "--calibration",
-        type=Path,
-        metavar="FILE",
-        help="what 'podium judge calibrate' wrote: the page shows how far the judge agrees with the clinicians",
+        "FILE",
+        "what 'podium judge calibrate' wrote: the page shows how far the judge agrees with the clinicians",
     )
 
 
@@ -141,25 +138,28 @@ def _add_table(parser: argparse.ArgumentParser) -> None:
         "Long: the columns team, case, value and optionally metric, task, group, direction. Wide: team, case, "
         "optionally task and group, and one column per metric.",
     )
-    table.add_argument(
+    add_value(
+        table,
         "--direction",
+        "NAME=higher,...",
+        "which direction of each metric is better; 'higher' or 'lower' alone means all others; hd95* means all "
+        "metrics that begin so",
         type=_directions,
         action=_Merged,
-        metavar="NAME=higher,...",
-        help="which direction of each metric is better; 'higher' or 'lower' alone means all others; hd95* means all "
-        "metrics that begin so",
     )
-    table.add_argument(
+    add_value(
+        table,
         "--worst",
+        "NAME=VALUE,...",
+        "what a missing value counts as, by metric; hd95* means all metrics that begin so",
         type=_assignments(_finite),
         action=_Merged,
-        metavar="NAME=VALUE,...",
-        help="what a missing value counts as, by metric; hd95* means all metrics that begin so",
     )
-    table.add_argument(
+    add_value(
+        table,
         "--missing",
-        choices=("worst", "exclude", "error"),
-        help="a missing value counts as the worst, excludes its case for all teams, or is an error [worst]",
+        ("worst", "exclude", "error"),
+        "a missing value counts as the worst, excludes its case for all teams, or is an error [worst]",
     )
 
 
@@ -173,15 +173,9 @@ def _add_statistics(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="number of bootstrap replicates over cases, 0 for none [%(default)s]",
     )
-    parser.add_argument(
-        "--seed", type=count, default=0, metavar="N", help="random seed for the bootstrap [%(default)s]"
-    )
-    parser.add_argument(
-        "--confidence", type=inner_share, default=0.95, metavar="C", help="of every interval [%(default)s]"
-    )
-    parser.add_argument(
-        "--alpha", type=inner_share, default=0.05, metavar="A", help="level of every test [%(default)s]"
-    )
+    add_value(parser, "--seed", "N", "random seed for the bootstrap", type=count, default=0)
+    add_value(parser, "--confidence", "C", "of every interval", type=inner_share, default=0.95)
+    add_value(parser, "--alpha", "A", "level of every test", type=inner_share, default=0.05)
 
 
 def _rank(options: argparse.Namespace) -> int:
@@ -481,31 +475,16 @@ def _directions(text: str) -> dict[str, Any]:
 def add_report(verbs: Verbs) -> None:
     summary = "make a web page of a metrics.json or a ranking.json"
     parser = add_verb(verbs, "report", _report, summary)
-    parser.add_argument("file", type=Path, metavar="FILE", help="metrics.json, or ranking.json from 'podium rank'")
-    parser.add_argument(
-        "--output",
-        type=Path,
-        metavar="PATH",
-        help="the page to write, or a folder for report.html [the folder of the input]",
-    )
-    parser.add_argument(
-        "--key",
-        type=Path,
-        metavar="FILE",
-        help="the organiser's secret key, which opens the sealed rows of metrics.json",
-    )
+    add_value(parser, "file", "FILE", "metrics.json, or ranking.json from 'podium rank'")
+    add_value(parser, "--output", "PATH", "the page to write, or a folder for report.html [the folder of the input]")
+    add_value(parser, "--key", "FILE", "the organiser's secret key, which opens the sealed rows of metrics.json")
     overlays = parser.add_argument_group(
         "overlays of the worst cases",
         "For organisers only: they show the hidden reference. Without --images they are drawn on black.",
     )
-    overlays.add_argument("--images", type=Path, metavar="DIR", help="the images that the predictions belong to")
-    overlays.add_argument(
-        "--submission",
-        type=Path,
-        metavar="DIR",
-        help="the submission; for a ranking a folder with one submission per team",
-    )
-    overlays.add_argument("--ground-truth", type=Path, metavar="DIR", help="the challenge's folder")
+    add_value(overlays, "--images", "DIR", "the images that the predictions belong to")
+    add_value(overlays, "--submission", "DIR", "the submission; for a ranking a folder with one submission per team")
+    add_value(overlays, "--ground-truth", "DIR", "the challenge's folder")
 
 
 def _report(options: argparse.Namespace) -> int:
