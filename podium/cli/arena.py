@@ -12,12 +12,10 @@ from typing import TYPE_CHECKING
 
 from podium.cli.arguments import (
     Group,
+    Parser,
     Verbs,
-    add_flag,
     add_group,
-    add_value,
     add_verb,
-    add_workers,
     cell,
     console,
     count,
@@ -56,16 +54,16 @@ def add_verbs(verbs: Verbs) -> None:
 
 def _add_init(verbs: Verbs) -> None:
     parser = add_verb(verbs, "init", _init, "create an arena from finalists' reports and case images")
-    add_value(parser, "folder", "DIR", "the folder to create")
-    add_value(parser, "--ranking", "FILE", "the ranking.json that 'podium rank' wrote", required=True)
-    add_value(parser, "--submissions", "DIR", "the submission of every team, as DIR/<team>", required=True)
-    add_value(
-        parser, "--cases", "DIR", "<case>.png, .jpg, .tif, .mha, .nii.gz, .stl, .ply, .obj, or <case>/", required=True
+    parser.add_value("folder", "DIR", "the folder to create")
+    parser.add_value("--ranking", "FILE", "the ranking.json that 'podium rank' wrote", required=True)
+    parser.add_value("--submissions", "DIR", "the submission of every team, as DIR/<team>", required=True)
+    parser.add_value(
+        "--cases", "DIR", "<case>.png, .jpg, .tif, .mha, .nii.gz, .stl, .ply, .obj, or <case>/", required=True
     )
-    add_value(parser, "--top", "N", "teams of this rank or better [the ranking's finalists, else 7]", type=positive_int)
-    add_value(parser, "--seed", "N", "random seed for the pairing", type=count, default=0)
-    add_value(parser, "--url", "URL", "where raters reach the server", default="http://localhost:8000")
-    add_value(parser, "--instructions", "FILE", "your own text for the raters, shown before the first matchup")
+    parser.add_value("--top", "N", "teams of this rank or better [the ranking's finalists, else 7]", type=positive_int)
+    parser.add_value("--seed", "N", "random seed for the pairing", type=count, default=0)
+    parser.add_value("--url", "URL", "where raters reach the server", default="http://localhost:8000")
+    parser.add_value("--instructions", "FILE", "your own text for the raters, shown before the first matchup")
 
 
 def _init(options: argparse.Namespace) -> int:
@@ -100,7 +98,7 @@ def _add_people(verbs: Verbs) -> None:
     _add_invite(verbs)
     revoke = add_verb(verbs, "revoke", _revoke, "revoke a rater's link; the votes are kept")
     _add_known_folder(revoke)
-    add_value(revoke, "name", "NAME", "the name used in the invitation")
+    revoke.add_value("name", "NAME", "the name used in the invitation")
 
 
 def _add_invite(verbs: Verbs) -> None:
@@ -110,18 +108,17 @@ def _add_invite(verbs: Verbs) -> None:
         "       podium arena invite [-h] [--matchups N] --from FILE [--output FILE] [DIR]\n"
         "       podium arena invite [-h] --organiser [DIR]"
     )
-    add_value(
-        parser,
+    parser.add_value(
         "words",
         "[DIR] NAME",
         "the arena's folder [the working folder], and the rater; one who is known gets a new link",
         nargs="*",
     )
-    add_flag(parser, "--organiser", "a new link for the organiser instead")
-    add_value(parser, "--from", "FILE", "many raters: a CSV file with name, e-mail, language", dest="source")
-    add_value(parser, "--output", "FILE", "where --from writes the links [standard output]")
-    add_value(parser, "--language", "CODE", "en, it, de, fr, es or zh [as the rater's browser asks]")
-    add_value(parser, "--matchups", "N", "number of matchups for each rater [from arena.toml]", type=positive_int)
+    parser.add_flag("--organiser", "a new link for the organiser instead")
+    parser.add_value("--from", "FILE", "many raters: a CSV file with name, e-mail, language", dest="source")
+    parser.add_value("--output", "FILE", "where --from writes the links [standard output]")
+    parser.add_value("--language", "CODE", "en, it, de, fr, es or zh [as the rater's browser asks]")
+    parser.add_value("--matchups", "N", "number of matchups for each rater [from arena.toml]", type=positive_int)
 
 
 def _invite(options: argparse.Namespace) -> int:
@@ -208,17 +205,16 @@ def _revoke(options: argparse.Namespace) -> int:
 def _add_serve(verbs: Verbs) -> None:
     parser = add_verb(verbs, "serve", _serve, "serve the arena until it is stopped")
     _add_known_folder(parser)
-    add_value(parser, "--host", "ADDRESS", "address to listen on", default="127.0.0.1")
-    add_value(
-        parser,
+    parser.add_value("--host", "ADDRESS", "address to listen on", default="127.0.0.1")
+    parser.add_value(
         "--port",
         "N",
         "port to listen on",
         type=number(int, lambda port: 0 <= port <= 65535, "is not a port"),
         default=8000,
     )
-    add_value(parser, "--certificate", "FILE", "certificate for HTTPS, with --key")
-    add_value(parser, "--key", "FILE", "the certificate's private key")
+    parser.add_value("--certificate", "FILE", "certificate for HTTPS, with --key")
+    parser.add_value("--key", "FILE", "the certificate's private key")
 
 
 def _serve(options: argparse.Namespace) -> int:
@@ -313,9 +309,9 @@ def _close(options: argparse.Namespace) -> int:
 def _add_result(verbs: Verbs) -> None:
     parser = add_verb(verbs, "result", _result, "write the ratings for 'podium rank --arena'")
     _add_known_folder(parser)
-    add_value(parser, "--output", "FILE", "", default=Path("arena.json"))
-    add_value(parser, "--by", _RATINGS, "which rating decides the order", default="elo-averaged")
-    add_flag(parser, "--provisional", "while votes can still be cast")
+    parser.add_value("--output", "FILE", "", default=Path("arena.json"))
+    parser.add_value("--by", _RATINGS, "which rating decides the order", default="elo-averaged")
+    parser.add_flag("--provisional", "while votes can still be cast")
 
 
 def _result(options: argparse.Namespace) -> int:
@@ -341,11 +337,11 @@ def _result(options: argparse.Namespace) -> int:
 def _add_archive(verbs: Verbs) -> None:
     export = add_verb(verbs, "export", _export, "write all votes as CSV, or the whole arena as JSON lines")
     _add_known_folder(export)
-    add_value(export, "--output", "FILE", ".csv or .jsonl", default=Path("votes.csv"))
-    add_flag(export, "--without-pictures", "leave the files of the pictures out of .jsonl")
+    export.add_value("--output", "FILE", ".csv or .jsonl", default=Path("votes.csv"))
+    export.add_flag("--without-pictures", "leave the files of the pictures out of .jsonl")
     restore = add_verb(verbs, "import", _import, "restore an arena from the JSON lines of 'export'")
-    add_value(restore, "file", "FILE", "the .jsonl file")
-    add_value(restore, "folder", "DIR", "the folder to create")
+    restore.add_value("file", "FILE", "the .jsonl file")
+    restore.add_value("folder", "DIR", "the folder to create")
 
 
 def _export(options: argparse.Namespace) -> int:
@@ -396,8 +392,7 @@ def _viewer(_options: argparse.Namespace) -> int:
 
 def add_simulate(verbs: Verbs) -> None:
     parser = add_verb(verbs, "simulate", _simulate, "test the stop rule on arenas with known strengths")
-    add_value(
-        parser,
+    parser.add_value(
         "--gap",
         "POINTS",
         "points between neighbouring teams, 400 being odds of 10 to 1; repeat for more rows [25, 50, 100, 200]",
@@ -405,31 +400,29 @@ def add_simulate(verbs: Verbs) -> None:
         type=number(float, lambda points: 0 < points < math.inf, "is not a positive number"),
         action="append",
     )
-    add_value(
-        parser, "--teams", "N", "", type=number(int, lambda teams: teams >= 2, "is less than two teams"), default=7
+    parser.add_value(
+        "--teams", "N", "", type=number(int, lambda teams: teams >= 2, "is less than two teams"), default=7
     )
-    add_value(parser, "--raters", "N", "", type=positive_int, default=10)
-    add_value(parser, "--cases", "N", "", type=positive_int, default=40)
-    add_value(
-        parser,
+    parser.add_value("--raters", "N", "", type=positive_int, default=10)
+    parser.add_value("--cases", "N", "", type=positive_int, default=40)
+    parser.add_value(
         "--ties",
         "SHARE",
         "share of ties among the votes",
         type=number(float, lambda ties: 0 <= ties < 1, "is not between 0 and 1"),
         default=0.2,
     )
-    add_value(
-        parser,
+    parser.add_value(
         "--case-spread",
         "POINTS",
         "standard deviation of a team's strength from case to case [%(default)g]",
         type=number(float, lambda points: 0 <= points < math.inf, "is not a number from 0 on"),
         default=100.0,
     )
-    add_value(parser, "--arena", "DIR", "use the settings of this arena [the published ones]")
-    add_value(parser, "--runs", "N", "arenas per row", type=positive_int, default=200)
-    add_value(parser, "--seed", "N", "random seed", type=count, default=0)
-    add_workers(parser)
+    parser.add_value("--arena", "DIR", "use the settings of this arena [the published ones]")
+    parser.add_value("--runs", "N", "arenas per row", type=positive_int, default=200)
+    parser.add_value("--seed", "N", "random seed", type=count, default=0)
+    parser.add_workers()
 
 
 def _simulate(options: argparse.Namespace) -> int:
@@ -498,5 +491,5 @@ def _print_table(summaries: Sequence["SimulationSummary"]) -> None:
     console().print(made)
 
 
-def _add_known_folder(parser: argparse.ArgumentParser) -> None:
-    add_value(parser, "folder", "DIR", "the arena's folder [the working folder]", nargs="?", default=Path())
+def _add_known_folder(parser: Parser) -> None:
+    parser.add_value("folder", "DIR", "the arena's folder [the working folder]", nargs="?", default=Path())

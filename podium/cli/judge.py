@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from podium.cli.arguments import (
     Group,
+    Parser,
     Verbs,
-    add_flag,
-    add_value,
     add_verb,
     cell,
     chosen_executor,
@@ -46,27 +45,27 @@ def add_verbs(verbs: Verbs) -> None:
 
 def add_judge(verbs: Verbs) -> None:
     parser = add_verb(verbs, "judge", _judge, "have an LLM judge add RadFact to a reports submission")
-    add_value(parser, "targets", "METRICS_OR_SUBMISSION", "submissions, or their metrics.json", type=Path, nargs="+")
-    add_value(parser, "--references", "DIR", "the challenge's folder, or a folder of <case>.txt", required=True)
-    add_value(parser, "--submissions", "DIR", "the submissions of the teams, as DIR/<team>")
-    add_value(parser, "--model", "NAME", "the model that judges")
-    add_value(parser, "--base-url", "URL", "an OpenAI-compatible server [OpenAI's own]")
-    add_value(parser, "--report-type", ("general", "toothfairy", "bite2text"), "which prompts to use [general]")
+    parser.add_value("targets", "METRICS_OR_SUBMISSION", "submissions, or their metrics.json", type=Path, nargs="+")
+    parser.add_value("--references", "DIR", "the challenge's folder, or a folder of <case>.txt", required=True)
+    parser.add_value("--submissions", "DIR", "the submissions of the teams, as DIR/<team>")
+    parser.add_value("--model", "NAME", "the model that judges")
+    parser.add_value("--base-url", "URL", "an OpenAI-compatible server [OpenAI's own]")
+    parser.add_value("--report-type", ("general", "toothfairy", "bite2text"), "which prompts to use [general]")
     parser.add_argument(
         "--remove-normal-findings",
         action=argparse.BooleanOptionalAction,
         help="judge only abnormal findings, or all; must be given here or in challenge.toml",
     )
-    add_value(parser, "--concurrency", "N", "questions asked at the same time [8]", type=int)
-    add_value(parser, "--failure-threshold", "SHARE", "share of failed verdicts that is tolerated [0.01]", type=float)
-    add_value(parser, "--output", "DIR", "where to write <team>/metrics.json", default=Path("judged"))
-    add_flag(parser, "--overwrite", "replace an existing metrics.json")
-    add_value(parser, "--cache", "FILE", "where answers are stored and reused", default=Path("judge-answers.sqlite"))
-    add_flag(parser, "--keep-evidence", "write findings, verdicts and evidence into the per-case results")
-    add_value(
-        parser, "--per-case", ("full", "anonymous", "none"), "what the per-case results contain [as in challenge.toml]"
+    parser.add_value("--concurrency", "N", "questions asked at the same time [8]", type=int)
+    parser.add_value("--failure-threshold", "SHARE", "share of failed verdicts that is tolerated [0.01]", type=float)
+    parser.add_value("--output", "DIR", "where to write <team>/metrics.json", default=Path("judged"))
+    parser.add_flag("--overwrite", "replace an existing metrics.json")
+    parser.add_value("--cache", "FILE", "where answers are stored and reused", default=Path("judge-answers.sqlite"))
+    parser.add_flag("--keep-evidence", "write findings, verdicts and evidence into the per-case results")
+    parser.add_value(
+        "--per-case", ("full", "anonymous", "none"), "what the per-case results contain [as in challenge.toml]"
     )
-    add_flag(parser, "--dry-run", "only print how many calls a run would make, and their cost")
+    parser.add_flag("--dry-run", "only print how many calls a run would make, and their cost")
 
 
 def _judge(options: argparse.Namespace) -> int:
@@ -133,28 +132,26 @@ def _value(name: str, text: str) -> Any:
 
 def add_calibrate(verbs: Verbs) -> None:
     parser = add_verb(verbs, "judge calibrate", _calibrate, "compare the judge with the clinicians' votes")
-    add_value(parser, "--arena", "DIR", "the arena's folder", required=True)
-    add_value(
-        parser,
+    parser.add_value("--arena", "DIR", "the arena's folder", required=True)
+    parser.add_value(
         "--judged",
         "DIR",
         "what 'podium judge' wrote: DIR/<team>/metrics.json of every team of the arena, with named cases",
         required=True,
     )
-    add_value(
-        parser,
+    parser.add_value(
         "--judged-again",
         "DIR",
         "a second run of the judge with another --cache: how often does it prefer the same report?",
     )
-    add_value(parser, "--output", "FILE", "for 'podium rank --calibration'", default=Path("calibration.json"))
+    parser.add_value("--output", "FILE", "for 'podium rank --calibration'", default=Path("calibration.json"))
     _add_bootstrap(parser)
 
 
-def _add_bootstrap(parser: argparse.ArgumentParser) -> None:
-    add_value(parser, "--confidence", "C", "of every interval", type=inner_share, default=0.95)
-    add_value(parser, "--replicates", "N", "number of bootstrap replicates over cases", type=positive_int, default=1000)
-    add_value(parser, "--seed", "N", "random seed for the bootstrap", type=count, default=0)
+def _add_bootstrap(parser: Parser) -> None:
+    parser.add_value("--confidence", "C", "of every interval", type=inner_share, default=0.95)
+    parser.add_value("--replicates", "N", "number of bootstrap replicates over cases", type=positive_int, default=1000)
+    parser.add_value("--seed", "N", "random seed for the bootstrap", type=count, default=0)
 
 
 def _calibrate(options: argparse.Namespace) -> int:
@@ -201,15 +198,14 @@ def _print(found: "Calibration") -> None:
 
 def add_compare(verbs: Verbs) -> None:
     parser = add_verb(verbs, "judge compare", _compare, "compare judges that scored the same submissions")
-    add_value(
-        parser,
+    parser.add_value(
         "judged",
         "JUDGED",
         "what 'podium judge' wrote, one for every judge: its folder, or the metrics.json of one team",
         type=Path,
         nargs="+",
     )
-    add_value(parser, "--output", "FILE", "write the comparison as JSON")
+    parser.add_value("--output", "FILE", "write the comparison as JSON")
     _add_bootstrap(parser)
 
 

@@ -18,14 +18,8 @@ from podium.cli.arguments import (
     BAKED_GROUND_TRUTH,
     Group,
     Verbs,
-    add_case_timeout,
-    add_challenge,
-    add_flag,
-    add_ground_truth,
     add_group,
-    add_value,
     add_verb,
-    add_workers,
     cell,
     chosen_challenge,
     chosen_executor,
@@ -79,9 +73,9 @@ def add_verbs(verbs: Verbs) -> None:
 
 def add_new(verbs: Verbs) -> None:
     parser = add_verb(verbs, "new", _new, "write a commented challenge folder to fill in")
-    add_value(parser, "name", "NAME", "the name of the challenge and of its folder")
-    add_value(parser, "--like", "GALLERY", "start from this entry of gallery/ [a template]")
-    add_value(parser, "--output", "DIR", "where the folder NAME is made [ground-truth]")
+    parser.add_value("name", "NAME", "the name of the challenge and of its folder")
+    parser.add_value("--like", "GALLERY", "start from this entry of gallery/ [a template]")
+    parser.add_value("--output", "DIR", "where the folder NAME is made [ground-truth]")
 
 
 def _new(options: argparse.Namespace) -> int:
@@ -144,18 +138,17 @@ def _reference_names(text: str) -> list[str]:
 
 def add_check(verbs: Verbs) -> None:
     parser = add_verb(verbs, "check", _check, "check a challenge's settings and references before a build")
-    add_value(
-        parser,
+    parser.add_value(
         "folder",
         "FOLDER",
         "a challenge folder, or a folder of challenge folders [ground-truth]",
         nargs="?",
         default=BAKED_GROUND_TRUTH,
     )
-    add_value(parser, "--images", "DIR", "images to compare the references with: size and geometry")
-    add_flag(parser, "--engines", "also compare both engines on damaged copies of some references")
-    add_workers(parser)
-    add_case_timeout(parser)
+    parser.add_value("--images", "DIR", "images to compare the references with: size and geometry")
+    parser.add_flag("--engines", "also compare both engines on damaged copies of some references")
+    parser.add_workers()
+    parser.add_case_timeout()
 
 
 def _check(options: argparse.Namespace) -> int:
@@ -209,8 +202,8 @@ def _count(number: int, thing: str) -> str:
 
 def add_figures(verbs: Verbs) -> None:
     parser = add_verb(verbs, "figures", _figures, "list the figures of a challenge and where each may be used")
-    add_value(parser, "challenge", "NAME", "the challenge [the only one]", nargs="?")
-    add_ground_truth(parser)
+    parser.add_value("challenge", "NAME", "the challenge [the only one]", nargs="?")
+    parser.add_ground_truth()
 
 
 def _figures(options: argparse.Namespace) -> int:
@@ -243,11 +236,11 @@ def _figures(options: argparse.Namespace) -> int:
 
 def add_manifest(verbs: Verbs) -> None:
     parser = add_verb(verbs, "manifest", _manifest, "write the public case list for 'podium validate'")
-    add_value(parser, "--output", "FILE", "the file to write", default=Path("cases.json"))
-    add_ground_truth(parser)
-    add_challenge(parser)
-    add_workers(parser)
-    add_case_timeout(parser)
+    parser.add_value("--output", "FILE", "the file to write", default=Path("cases.json"))
+    parser.add_ground_truth()
+    parser.add_challenge()
+    parser.add_workers()
+    parser.add_case_timeout()
 
 
 def _manifest(options: argparse.Namespace) -> int:
@@ -266,8 +259,8 @@ def _manifest(options: argparse.Namespace) -> int:
 
 def add_leaderboard(verbs: Verbs) -> None:
     parser = add_verb(verbs, "leaderboard", _leaderboard, "print the phase settings to paste into Grand Challenge")
-    add_value(parser, "challenge", "CHALLENGE", "one challenge [all]", nargs="?")
-    add_ground_truth(parser)
+    parser.add_value("challenge", "CHALLENGE", "one challenge [all]", nargs="?")
+    parser.add_ground_truth()
 
 
 def _leaderboard(options: argparse.Namespace) -> int:
@@ -294,16 +287,13 @@ def _leaderboard(options: argparse.Namespace) -> int:
 def add_bundle(verbs: Verbs) -> None:
     platforms = add_group(verbs, "bundle", "write the files of a competition for another platform")
     parser = add_verb(platforms, "codabench", _codabench, "write a competition bundle for Codabench")
-    add_value(parser, "challenge", "NAME", "the challenge")
-    add_value(parser, "--output", "PATH", "an archive, if it ends with .zip, or a folder [NAME-codabench.zip]")
-    add_value(
-        parser,
-        "--image",
-        "IMAGE",
-        f"the image, as Codabench's worker can pull it [podium-codabench-NAME:{__version__}]",
+    parser.add_value("challenge", "NAME", "the challenge")
+    parser.add_value("--output", "PATH", "an archive, if it ends with .zip, or a folder [NAME-codabench.zip]")
+    parser.add_value(
+        "--image", "IMAGE", f"the image, as Codabench's worker can pull it [podium-codabench-NAME:{__version__}]"
     )
-    add_value(parser, "--start", "DATE", "the first day of the phase, as 2026-12-31 [today]", type=date.fromisoformat)
-    add_ground_truth(parser)
+    parser.add_value("--start", "DATE", "the first day of the phase, as 2026-12-31 [today]", type=date.fromisoformat)
+    parser.add_ground_truth()
 
 
 def _codabench(options: argparse.Namespace) -> int:
@@ -325,7 +315,7 @@ def _codabench(options: argparse.Namespace) -> int:
 def add_keys(verbs: Verbs) -> None:
     tools = add_group(verbs, "keys", "the organiser's key for sealed rows: new")
     new = add_verb(tools, "new", _new_key, "make a key pair for sealed rows; print the public key")
-    add_value(new, "file", "FILE", "where to write the secret key; keep it and back it up")
+    new.add_value("file", "FILE", "where to write the secret key; keep it and back it up")
 
 
 def _new_key(options: argparse.Namespace) -> int:
@@ -392,7 +382,7 @@ def _layers_in_force() -> list[str]:
 
 def add_completion(verbs: Verbs) -> None:
     parser = add_verb(verbs, "completion", _completion, "print what completes commands and options in your shell")
-    add_value(parser, "shell", tuple(_SCRIPTS), "the line for its start-up file is in docs/organisers.md")
+    parser.add_value("shell", tuple(_SCRIPTS), "the line for its start-up file is in docs/organisers.md")
     parser.add_argument("line", nargs="?", help=argparse.SUPPRESS)  # what is typed so far
 
 

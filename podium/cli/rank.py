@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Any
 from podium.cli.arguments import (
     UNBOUNDED,
     Group,
+    Parser,
     Verbs,
-    add_flag,
-    add_value,
     add_verb,
     cell,
     chosen_executor,
@@ -57,8 +56,7 @@ def add_verbs(verbs: Verbs) -> None:
 
 def add_rank(verbs: Verbs) -> None:
     parser = add_verb(verbs, "rank", _rank, "rank the teams and say how certain the ranking is")
-    add_value(
-        parser,
+    parser.add_value(
         "paths",
         "TEAM",
         "a team's folder or metrics.json, or a folder of teams or <team>.json; or one table of scores: .csv, "
@@ -66,42 +64,39 @@ def add_rank(verbs: Verbs) -> None:
         type=Path,
         nargs="+",
     )
-    add_value(
-        parser,
+    parser.add_value(
         "--output",
         "DIR",
         "where to write the results; one folder per regime or task where these are separate",
         default=Path("ranking"),
     )
-    add_flag(parser, "--skip-broken", "leave out teams without a usable metrics.json instead of stopping")
-    add_value(parser, "--key", "FILE", "the organiser's secret key, which opens sealed rows")
+    parser.add_flag("--skip-broken", "leave out teams without a usable metrics.json instead of stopping")
+    parser.add_value("--key", "FILE", "the organiser's secret key, which opens sealed rows")
     _add_scheme(parser)
     _add_table(parser)
     _add_statistics(parser)
 
 
-def _add_scheme(parser: argparse.ArgumentParser) -> None:
+def _add_scheme(parser: Parser) -> None:
     parser.add_argument(
         "--scheme",
         choices=list(_SCHEMES),
         default="official",
         help="how to rank: " + "; ".join(f"{name}: {words}" for name, words in _SCHEMES.items()),
     )
-    add_value(
-        parser, "--statistic", ("mean", "median", "quantile"), "with aggregate-then-rank or rank-then-aggregate [mean]"
+    parser.add_value(
+        "--statistic", ("mean", "median", "quantile"), "with aggregate-then-rank or rank-then-aggregate [mean]"
     )
-    add_value(
-        parser, "--quantile", "Q", "with --statistic quantile: which quantile, from the worse end [0.05]", type=share
+    parser.add_value(
+        "--quantile", "Q", "with --statistic quantile: which quantile, from the worse end [0.05]", type=share
     )
-    add_flag(parser, "--holm", "with test-then-rank: adjust p values over all ordered pairs")
-    add_value(
-        parser,
+    parser.add_flag("--holm", "with test-then-rank: adjust p values over all ordered pairs")
+    parser.add_value(
         "--platform-method",
         ("absolute", "mean", "median"),
         "with the scheme platform [as in the challenge's phase settings]",
     )
-    add_value(
-        parser,
+    parser.add_value(
         "--metric",
         "NAME",
         "a per-case metric for the general schemes; may be repeated [those the challenge declares]",
@@ -109,8 +104,7 @@ def _add_scheme(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
     )
-    add_value(
-        parser,
+    parser.add_value(
         "--weights",
         "NAME=W,...",
         "weights of the metrics' positions in the general schemes [1 each]",
@@ -118,28 +112,24 @@ def _add_scheme(parser: argparse.ArgumentParser) -> None:
         action=_Merged,
         default={},
     )
-    add_value(parser, "--arena", "FILE", "the arena's ratings, which order the finalists")
-    add_flag(
-        parser,
-        "--break-arena-ties",
-        "with --arena: order teams of one group by their ratings; otherwise they share the rank",
+    parser.add_value("--arena", "FILE", "the arena's ratings, which order the finalists")
+    parser.add_flag(
+        "--break-arena-ties", "with --arena: order teams of one group by their ratings; otherwise they share the rank"
     )
-    add_value(
-        parser,
+    parser.add_value(
         "--calibration",
         "FILE",
         "what 'podium judge calibrate' wrote: the page shows how far the judge agrees with the clinicians",
     )
 
 
-def _add_table(parser: argparse.ArgumentParser) -> None:
+def _add_table(parser: Parser) -> None:
     table = parser.add_argument_group(
         "tables of scores",
         "Long: the columns team, case, value and optionally metric, task, group, direction. Wide: team, case, "
         "optionally task and group, and one column per metric.",
     )
-    add_value(
-        table,
+    table.add_value(
         "--direction",
         "NAME=higher,...",
         "which direction of each metric is better; 'higher' or 'lower' alone means all others; hd95* means all "
@@ -147,23 +137,21 @@ def _add_table(parser: argparse.ArgumentParser) -> None:
         type=_directions,
         action=_Merged,
     )
-    add_value(
-        table,
+    table.add_value(
         "--worst",
         "NAME=VALUE,...",
         "what a missing value counts as, by metric; hd95* means all metrics that begin so",
         type=_assignments(_finite),
         action=_Merged,
     )
-    add_value(
-        table,
+    table.add_value(
         "--missing",
         ("worst", "exclude", "error"),
         "a missing value counts as the worst, excludes its case for all teams, or is an error [worst]",
     )
 
 
-def _add_statistics(parser: argparse.ArgumentParser) -> None:
+def _add_statistics(parser: Parser) -> None:
     parser.add_argument(
         "--replicates",
         "--bootstraps",
@@ -173,9 +161,9 @@ def _add_statistics(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="number of bootstrap replicates over cases, 0 for none [%(default)s]",
     )
-    add_value(parser, "--seed", "N", "random seed for the bootstrap", type=count, default=0)
-    add_value(parser, "--confidence", "C", "of every interval", type=inner_share, default=0.95)
-    add_value(parser, "--alpha", "A", "level of every test", type=inner_share, default=0.05)
+    parser.add_value("--seed", "N", "random seed for the bootstrap", type=count, default=0)
+    parser.add_value("--confidence", "C", "of every interval", type=inner_share, default=0.95)
+    parser.add_value("--alpha", "A", "level of every test", type=inner_share, default=0.05)
 
 
 def _rank(options: argparse.Namespace) -> int:
@@ -475,16 +463,16 @@ def _directions(text: str) -> dict[str, Any]:
 def add_report(verbs: Verbs) -> None:
     summary = "make a web page of a metrics.json or a ranking.json"
     parser = add_verb(verbs, "report", _report, summary)
-    add_value(parser, "file", "FILE", "metrics.json, or ranking.json from 'podium rank'")
-    add_value(parser, "--output", "PATH", "the page to write, or a folder for report.html [the folder of the input]")
-    add_value(parser, "--key", "FILE", "the organiser's secret key, which opens the sealed rows of metrics.json")
+    parser.add_value("file", "FILE", "metrics.json, or ranking.json from 'podium rank'")
+    parser.add_value("--output", "PATH", "the page to write, or a folder for report.html [the folder of the input]")
+    parser.add_value("--key", "FILE", "the organiser's secret key, which opens the sealed rows of metrics.json")
     overlays = parser.add_argument_group(
         "overlays of the worst cases",
         "For organisers only: they show the hidden reference. Without --images they are drawn on black.",
     )
-    add_value(overlays, "--images", "DIR", "the images that the predictions belong to")
-    add_value(overlays, "--submission", "DIR", "the submission; for a ranking a folder with one submission per team")
-    add_value(overlays, "--ground-truth", "DIR", "the challenge's folder")
+    overlays.add_value("--images", "DIR", "the images that the predictions belong to")
+    overlays.add_value("--submission", "DIR", "the submission; for a ranking a folder with one submission per team")
+    overlays.add_value("--ground-truth", "DIR", "the challenge's folder")
 
 
 def _report(options: argparse.Namespace) -> int:

@@ -10,15 +10,8 @@ from typing import TYPE_CHECKING
 from podium.cli.arguments import (
     Group,
     Verbs,
-    add_case_timeout,
-    add_challenge,
-    add_ground_truth,
     add_group,
-    add_images_and_references,
-    add_scheduler,
-    add_value,
     add_verb,
-    add_workers,
     cell,
     chosen_challenge,
     console,
@@ -55,41 +48,33 @@ def add_verbs(verbs: Verbs) -> None:
 
 def add_batch(verbs: Verbs) -> None:
     parser = add_verb(verbs, "batch", _batch, "score the submissions of all teams, and rank them")
-    add_value(parser, "submissions", "SUBMISSIONS", "a folder or one archive per team", type=location)
-    add_value(
-        parser,
+    parser.add_value("submissions", "SUBMISSIONS", "a folder or one archive per team", type=location)
+    parser.add_value(
         "--output",
         "DIR",
         "where to write teams/<team>/metrics.json and ranking/; scores are kept there for the next run",
         type=location,
         required=True,
     )
-    add_ground_truth(parser, kind=location)
-    add_challenge(parser)
-    add_workers(parser)
-    add_case_timeout(parser)
-    add_scheduler(parser)
-    add_value(
-        parser,
+    parser.add_ground_truth(kind=location)
+    parser.add_challenge()
+    parser.add_workers()
+    parser.add_case_timeout()
+    parser.add_scheduler()
+    parser.add_value(
         "--teams-per-task",
         "N",
         "how many teams share one reading of a reference, and are unpacked at the same time",
         type=positive_int,
         default=8,
     )
-    add_value(
-        parser,
+    parser.add_value(
         "--cache",
         "DIR",
         "for copies of what is given as a URL such as s3://bucket/folder [podium in the user's cache folder]",
     )
-    add_value(
-        parser,
-        "--bootstraps",
-        "N",
-        "number of bootstrap replicates of the ranking, 0 for none",
-        type=count,
-        default=1000,
+    parser.add_value(
+        "--bootstraps", "N", "number of bootstrap replicates of the ranking, 0 for none", type=count, default=1000
     )
 
 
@@ -168,8 +153,7 @@ def _print_summary(outcomes: "Sequence[TeamOutcome]") -> None:
 def add_simulate(verbs: Verbs) -> None:
     summary = "drive an algorithm with simulated scribbles"
     simulate = add_verb(verbs, "simulate", _simulate, summary)
-    add_value(
-        simulate,
+    simulate.add_value(
         "--algorithm",
         "[TEAM=]SPEC",
         "docker:IMAGE, command:PROGRAM ARGS (with {input}, {output}, {cache}) or python:MODULE:FUNCTION; several "
@@ -177,22 +161,18 @@ def add_simulate(verbs: Verbs) -> None:
         required=True,
         action="append",
     )
-    add_images_and_references(simulate)
-    add_value(
-        simulate,
+    simulate.add_images_and_references()
+    simulate.add_value(
         "--output",
         "DIR",
         "where to write <case>/iter_<k>.mha, below <team>/ with several; a run that was stopped continues",
         required=True,
     )
-    add_value(simulate, "--strategy", _STRATEGIES, "auto: each strategy for a third of the cases", default="auto")
-    add_value(
-        simulate, "--steps", "N", "predictions per case, including the one without scribbles", type=int, default=6
-    )
-    add_value(simulate, "--step-timeout", "SECONDS", "a step that takes longer fails [600]", type=float, default=600.0)
-    add_scheduler(simulate)
-    add_value(
-        simulate,
+    simulate.add_value("--strategy", _STRATEGIES, "auto: each strategy for a third of the cases", default="auto")
+    simulate.add_value("--steps", "N", "predictions per case, including the one without scribbles", type=int, default=6)
+    simulate.add_value("--step-timeout", "SECONDS", "a step that takes longer fails [600]", type=float, default=600.0)
+    simulate.add_scheduler()
+    simulate.add_value(
         "--resources",
         "NAME=NUMBER",
         "what each case needs of its Dask worker, such as GPU=1",
@@ -290,12 +270,12 @@ def _print_curve(outcomes: Sequence["StepOutcome"], steps: int) -> None:
 
 def add_scribbles(verbs: Verbs) -> None:
     parser = add_verb(verbs, "scribbles", _scribbles, "draw the scribbles of a simulation")
-    add_value(parser, "action", ["show"], "show: draw one step as PNG")
-    add_value(parser, "case", "CASE", "the case's name")
-    add_value(parser, "--simulation", "DIR", "what 'podium simulate' wrote", required=True)
-    add_images_and_references(parser)
-    add_value(parser, "--step", "K", "which step", type=int, default=1)
-    add_value(parser, "--output", "FILE", "the PNG to write [CASE_step_K.png]")
+    parser.add_value("action", ["show"], "show: draw one step as PNG")
+    parser.add_value("case", "CASE", "the case's name")
+    parser.add_value("--simulation", "DIR", "what 'podium simulate' wrote", required=True)
+    parser.add_images_and_references()
+    parser.add_value("--step", "K", "which step", type=int, default=1)
+    parser.add_value("--output", "FILE", "the PNG to write [CASE_step_K.png]")
 
 
 def _scribbles(options: argparse.Namespace) -> int:
@@ -321,18 +301,18 @@ def add_freehand(verbs: Verbs) -> None:
     tools = add_group(verbs, "freehand", "tools of the freehand challenge: pack, plot")
 
     pack = add_verb(tools, "pack", _pack, "convert .npy fields to the smaller HDF5 file to upload")
-    add_value(
-        pack, "scans", "SCAN", "a folder with GP.npy, GL.npy, LP.npy, LL.npy, or an .npz file", type=Path, nargs="+"
+    pack.add_value(
+        "scans", "SCAN", "a folder with GP.npy, GL.npy, LP.npy, LL.npy, or an .npz file", type=Path, nargs="+"
     )
-    add_value(pack, "--output", "DIR", "where to write <scan>.h5 [beside the scan]")
-    add_workers(pack)
+    pack.add_value("--output", "DIR", "where to write <scan>.h5 [beside the scan]")
+    pack.add_workers()
 
     plot = add_verb(tools, "plot", _plot, "draw a scan's trajectories and errors as PNG")
-    add_value(plot, "scan", "SCAN", "the case, such as sub050__LH_Par_L_DtP")
-    add_value(plot, "--input", "DIR", "the submission [draw only the reference]")
-    add_value(plot, "--output", "FILE", "the picture to write [SCAN.png]")
-    add_ground_truth(plot)
-    add_workers(plot)
+    plot.add_value("scan", "SCAN", "the case, such as sub050__LH_Par_L_DtP")
+    plot.add_value("--input", "DIR", "the submission [draw only the reference]")
+    plot.add_value("--output", "FILE", "the picture to write [SCAN.png]")
+    plot.add_ground_truth()
+    plot.add_workers()
 
 
 def _pack(options: argparse.Namespace) -> int:

@@ -10,15 +10,9 @@ from typing import TYPE_CHECKING
 from podium.cli.arguments import (
     CHALLENGE_VARIABLE,
     Group,
+    Parser,
     Verbs,
-    add_case_timeout,
-    add_challenge,
-    add_flag,
-    add_ground_truth,
-    add_time_limit,
-    add_value,
     add_verb,
-    add_workers,
     cell,
     chosen_challenge,
     chosen_executor,
@@ -64,14 +58,13 @@ def _add_evaluate(verbs: Verbs) -> None:
     _add_options(add_verb(verbs, "evaluate", evaluate_submission, "score a submission and write metrics.json"))
 
 
-def _add_options(parser: argparse.ArgumentParser) -> None:
-    add_ground_truth(parser)
-    add_challenge(parser)
-    add_workers(parser)
-    add_case_timeout(parser)
-    add_time_limit(parser)
-    add_value(
-        parser,
+def _add_options(parser: Parser) -> None:
+    parser.add_ground_truth()
+    parser.add_challenge()
+    parser.add_workers()
+    parser.add_case_timeout()
+    parser.add_time_limit()
+    parser.add_value(
         "--isolation",
         ("best", "full"),
         "full: refuse to run where the system lacks a layer around the readers of submitted files",
@@ -80,28 +73,27 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
     _add_platforms(parser)
 
 
-def _add_platforms(parser: argparse.ArgumentParser) -> None:
-    add_value(
-        parser,
+def _add_platforms(parser: Parser) -> None:
+    parser.add_value(
         "--platform",
         tuple(_OPTIONS),
         "whose paths and result files are used; the figures are the same on all",
         default=GRAND_CHALLENGE,
     )
-    add_value(parser, "--input", "DIR", "the submission [/input]; on codabench the folder of ref/ and res/")
-    add_value(parser, "--output", "DIR", "where to write metrics.json [/output]")
+    parser.add_value("--input", "DIR", "the submission [/input]; on codabench the folder of ref/ and res/")
+    parser.add_value("--output", "DIR", "where to write metrics.json [/output]")
     orca = parser.add_argument_group("Synapse (--platform orca)")
     orca.add_argument(
         "-p", "--predictions_file", type=Path, metavar="FILE", help="the submission: a file or an archive"
     )
     orca.add_argument("-g", "--groundtruth_folder", type=Path, metavar="DIR", help="the ground truth")
     orca.add_argument("-o", "--output_file", type=Path, metavar="FILE", help="[results.json]")
-    add_flag(orca, "--validate-only", "the validation step: check, and score nothing")
+    orca.add_flag("--validate-only", "the validation step: check, and score nothing")
     medperf = parser.add_argument_group("MedPerf (--platform medperf)", f"The defaults are below {_MEDPERF}.")
-    add_value(medperf, "--predictions", "DIR", "the submission [predictions]")
-    add_value(medperf, "--labels", "DIR", "the references [labels]")
-    add_value(medperf, "--parameters_file", "FILE", "[parameters/parameters_file.yaml]")
-    add_value(medperf, "--output_path", "FILE", "[results/results.yaml]")
+    medperf.add_value("--predictions", "DIR", "the submission [predictions]")
+    medperf.add_value("--labels", "DIR", "the references [labels]")
+    medperf.add_value("--parameters_file", "FILE", "[parameters/parameters_file.yaml]")
+    medperf.add_value("--output_path", "FILE", "[results/results.yaml]")
 
 
 def evaluate_submission(options: argparse.Namespace) -> int:
@@ -184,7 +176,7 @@ def _add_invoke(verbs: Verbs) -> None:
     summary = "evaluate on request over HTTP: GET /health, POST /invoke"
     parser = add_verb(verbs, "invoke", _invoke, summary)
     _add_options(parser)
-    add_value(parser, "--port", "N", "where to listen", type=int, default=4743)
+    parser.add_value("--port", "N", "where to listen", type=int, default=4743)
 
 
 def _invoke(options: argparse.Namespace) -> int:
@@ -195,16 +187,15 @@ def _invoke(options: argparse.Namespace) -> int:
 
 def _add_validate(verbs: Verbs) -> None:
     parser = add_verb(verbs, "validate", _validate, "check a submission before sending it, without ground truth")
-    add_value(parser, "submission", "SUBMISSION", "a folder or one archive", type=Path)
-    add_value(parser, "--cases", "FILE", "the challenge's case list (from its organisers)")
-    add_value(
-        parser,
+    parser.add_value("submission", "SUBMISSION", "a folder or one archive", type=Path)
+    parser.add_value("--cases", "FILE", "the challenge's case list (from its organisers)")
+    parser.add_value(
         "--challenge",
         "NAME",
         f"the challenge, without --cases [${CHALLENGE_VARIABLE}, else recognised from the submission]",
     )
-    add_ground_truth(parser)
-    add_workers(parser)
+    parser.add_ground_truth()
+    parser.add_workers()
 
 
 def _validate(options: argparse.Namespace) -> int:
