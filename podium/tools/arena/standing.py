@@ -4,9 +4,8 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
 from itertools import combinations, pairwise
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 from pydantic import TypeAdapter
 
@@ -437,12 +436,6 @@ def result_to_json(result: ArenaResult) -> str:
     """The content of arena.json, the same bytes for the same result."""
     document = result_adapter().dump_python(result, mode="json")
     return json.dumps(document, indent=2, sort_keys=True, allow_nan=False, ensure_ascii=False) + "\n"
-
-
-def result_schema() -> dict[str, Any]:
-    """The JSON Schema of arena.json that is shipped with the package."""
-    schema: dict[str, Any] = json.loads(files("podium.tools.arena").joinpath("arena.schema.json").read_text("utf-8"))
-    return schema
 
 
 @cache

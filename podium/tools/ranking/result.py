@@ -9,7 +9,6 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
@@ -514,16 +513,9 @@ def _has_shape(table: Any, shape: tuple[int, ...]) -> bool:
     return len(table) == shape[0] and (not inner or all(_has_shape(row, inner) for row in table))
 
 
-def ranking_schema() -> dict[str, Any]:
-    """The JSON Schema of ranking.json that is shipped with the package."""
-    schema: dict[str, Any] = json.loads(
-        files("podium.tools.ranking").joinpath("ranking.schema.json").read_text("utf-8")
-    )
-    return schema
-
-
 def class_schema(adapter: TypeAdapter[Any], file: str) -> dict[str, Any]:
-    """The JSON Schema that has to be shipped for a file, derived from its classes."""
+    """The JSON Schema of a file, derived from its classes; `python -m podium.tools.ranking.result` prints that of
+    ranking.json."""
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         **adapter.json_schema(mode="serialization"),
@@ -560,3 +552,7 @@ def read_calibration(path: Path) -> Calibration:
 @cache
 def _calibration_adapter() -> TypeAdapter[Calibration]:
     return TypeAdapter(Calibration)
+
+
+if __name__ == "__main__":
+    print(json.dumps(class_schema(ranking_adapter(), "ranking.json"), indent=2))
