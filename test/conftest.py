@@ -14,9 +14,10 @@ import pytest
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 importlib.import_module("properties")  # before any property test is collected
 
-# `./test.sh &` and nohup start us with SIGINT ignored, which the programs under test would inherit.
-if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
-    signal.signal(signal.SIGINT, signal.default_int_handler)
+# `./test.sh &` starts us with SIGINT ignored and nohup with SIGHUP, which the programs under test would inherit.
+for request, usual in ((signal.SIGINT, signal.default_int_handler), (signal.SIGHUP, signal.SIG_DFL)):
+    if signal.getsignal(request) == signal.SIG_IGN:
+        signal.signal(request, usual)
 
 
 SLOW = {
