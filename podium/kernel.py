@@ -7,7 +7,7 @@ import signal
 import sys
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -37,20 +37,18 @@ def libc() -> ctypes.CDLL:
 def syscall(number: int, *arguments: object) -> int:
     """The result of a system call; OSError where it fails. Integers are passed as 64 bits."""
     passed = [ctypes.c_long(each) if isinstance(each, int) else each for each in arguments]
-    result = int(libc().syscall(ctypes.c_long(number), *passed))
-    if result < 0:
-        code = ctypes.get_errno()
-        raise OSError(code, os.strerror(code))
-    return result
+    return _checked(libc().syscall(ctypes.c_long(number), *passed))
 
 
 def prctl(option: int, value: int = 0) -> int:
     """Change or query a property of this process; OSError where that fails."""
     zero = ctypes.c_ulong(0)
-    result = int(libc().prctl(ctypes.c_int(option), ctypes.c_ulong(value), zero, zero, zero))
+    return _checked(libc().prctl(ctypes.c_int(option), ctypes.c_ulong(value), zero, zero, zero))
+
+
+def _checked(result: int) -> int:
     if result < 0:
-        code = ctypes.get_errno()
-        raise OSError(code, os.strerror(code))
+        raise OSError(code := ctypes.get_errno(), os.strerror(code))
     return result
 
 
@@ -133,11 +131,9 @@ def set_oom_score(score: int) -> None:
         Path("/proc/self/oom_score_adj").write_text(str(score), encoding="ascii")
 
 
-@contextmanager
-def closed_to_others() -> Iterator[None]:
+def closed_to_others() -> AbstractContextManager[None]:
     """Other processes of the same user can neither read this process's memory nor trace it. Children inherit this."""
-    with _dumpable(0):
-        yield
+    return _dumpable(0)
 
 
 @contextmanager

@@ -7,13 +7,14 @@ counts that `confusion` returns, so that many figures share one count.
 """
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
+from functools import partial
 from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from podium.metrics import Floats
-from podium.metrics.resampling import Resamples
+from podium.metrics.resampling import Resamples, quotient
 
 MISSING = -1
 Codes = NDArray[np.int64]
@@ -52,13 +53,13 @@ def confusion(*, prediction: ArrayLike, reference: ArrayLike, classes: int, resa
 
 def accuracy(counts: Counts) -> Floats:
     """The share of cases with the right class; a case without a prediction counts as wrong. NaN without cases."""
-    return _quotient(_hits(counts).sum(axis=1), counts.sum(axis=(1, 2)), undefined=np.nan)
+    return quotient(_hits(counts).sum(axis=1), counts.sum(axis=(1, 2)))
 
 
 def balanced_accuracy(counts: Counts) -> Floats:
     """The mean recall of the classes that occur in the reference of the replicate. NaN without cases."""
     occurs = counts.sum(axis=2) > 0
-    return _quotient(recall(counts).sum(axis=1), occurs.sum(axis=1), undefined=np.nan)
+    return quotient(recall(counts).sum(axis=1), occurs.sum(axis=1))
 
 
 def recall(counts: Counts) -> Floats:
@@ -132,7 +133,7 @@ def kappa(counts: Counts, *, weights: Literal["none", "linear", "quadratic"] = "
     weight = np.column_stack([weight, weight.max(axis=1, initial=0)])
     observed = (counts * weight).sum(axis=(1, 2))
     by_chance = np.einsum("ri,ij,rj->r", counts.sum(axis=2), weight, counts.sum(axis=1))
-    return 1 - _quotient(observed * counts.sum(axis=(1, 2)), by_chance, undefined=np.nan)
+    return 1 - quotient(observed * counts.sum(axis=(1, 2)), by_chance)
 
 
 def confusion_counts(
@@ -141,33 +142,21 @@ def confusion_counts(
     """Cases by true class, then by predicted class, None for no prediction. Source: evalutils' confusion matrix."""
     from grand_challenge_metrics.stats import calculate_confusion_matrix
 
-    missing = _unused_label(classes)
-    matrix = calculate_confusion_matrix(
-        np.asarray(truth), _with_missing(predicted, classes), labels=[*classes, missing]
-    )
+    missing = min(classes) - 1  # a label that no class has
+    found = np.asarray([missing if label is None else label for label in predicted], dtype=np.int64)
+    matrix = calculate_confusion_matrix(np.asarray(truth), found, labels=[*classes, missing])
     columns: list[int | None] = [*classes, None]
     return {
-        true: {found: int(matrix[row, column]) for column, found in enumerate(columns)}
+        true: {label: int(matrix[row, column]) for column, label in enumerate(columns)}
         for row, true in enumerate(classes)
     }
-
-
-def _unused_label(classes: Sequence[int]) -> int:
-    return min(classes) - 1
-
-
-def _with_missing(predicted: Sequence[int | None], classes: Sequence[int]) -> NDArray[np.int64]:
-    missing = _unused_label(classes)
-    return np.asarray([missing if label is None else label for label in predicted], dtype=np.int64)
 
 
 def _hits(counts: Counts) -> Counts:
     return np.diagonal(counts, axis1=1, axis2=2)
 
 
-def _quotient(part: NDArray[np.int64] | Floats, whole: NDArray[np.int64] | Floats, undefined: float = 0.0) -> Floats:
-    """Division with scikit-learn's `zero_division`."""
-    return np.divide(part, whole, out=np.full(np.shape(part), undefined), where=whole != 0)
+_quotient = partial(quotient, undefined=0.0)  # scikit-learn's `zero_division`
 
 
 # Probabilities of classes: ranking (AUROC, average precision), distance (Brier, log loss) and calibration (ECE).
@@ -293,7 +282,7 @@ def _binary_auroc(probability: Floats, positive: NDArray[np.bool_], resamples: R
     for positives, negatives in _sorted_draws(probability, positive, resamples):
         passed = _running(negatives)
         doubled = np.einsum("rc,rc->r", positives, passed[:, below] + passed[:, up_to])
-        areas.append(_share(doubled, 2 * positives.sum(axis=1) * passed[:, -1]))
+        areas.append(quotient(doubled, 2 * positives.sum(axis=1) * passed[:, -1]))
     return np.concatenate(areas)
 
 
@@ -306,7 +295,7 @@ def _binary_average_precision(probability: Floats, positive: NDArray[np.bool_], 
         true = passed_true[:, -1:] - passed_true[:, true_below]  # positives from this probability on
         false = passed_false[:, -1:] - passed_false[:, false_below]
         precision = true / np.maximum(true + false, 1)
-        figures.append(_share(np.einsum("rc,rc->r", positives, precision), passed_true[:, -1]))
+        figures.append(quotient(np.einsum("rc,rc->r", positives, precision), passed_true[:, -1]))
     return np.concatenate(figures)
 
 
@@ -325,7 +314,3 @@ def _running(draws: NDArray[np.int64]) -> NDArray[np.int64]:
     sums = np.zeros((draws.shape[0], draws.shape[1] + 1), dtype=np.int64)
     np.cumsum(draws, axis=1, out=sums[:, 1:])
     return sums
-
-
-def _share(part: NDArray[np.int64] | Floats, whole: NDArray[np.int64]) -> Floats:
-    return np.asarray(np.divide(part, whole, out=np.full(part.shape, np.nan), where=whole != 0))

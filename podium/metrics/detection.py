@@ -21,8 +21,15 @@ from numpy.typing import NDArray
 
 from podium.figures import Figures
 from podium.metrics import Floats
-from podium.metrics.components import Components, Connectivity, Overlap, count_overlap, find_lesions, label_components
-from podium.metrics.resampling import Resamples
+from podium.metrics.components import (
+    Components,
+    Overlap,
+    as_connectivity,
+    count_overlap,
+    find_lesions,
+    label_components,
+)
+from podium.metrics.resampling import Resamples, quotient
 
 Repeats = Literal["false_positive", "ignore"]
 """What a candidate is that reaches only references that others have taken: a false positive (evalutils, MIDOG), or
@@ -34,7 +41,6 @@ MAX_CANDIDATES = 1000
 """A map full of specks must not fill metrics.json."""
 SAME_PLACE = 1e-3
 """Two flat boxes are in one plane if they are at most this far apart, in the unit of the coordinates."""
-_AS_3D: dict[int, Connectivity] = {4: 6, 8: 26, 6: 6, 18: 18, 26: 26}
 _AT_A_TIME = 1024  # candidates whose neighbours are kept at once
 _SLAB_VOXELS = 1 << 22
 _BLOCK = 1 << 22  # numbers held at once (candidates x replicates)
@@ -202,7 +208,7 @@ def match_detection_map(
     """
     if prediction.ndim == 2:
         prediction, reference = prediction[None], reference[None]
-    joined = _AS_3D[connectivity]
+    joined = as_connectivity(connectivity)
     components = label_components(prediction > 0, connectivity=joined)
     lesions = find_lesions(reference != 0, connectivity=joined)
     confidence = _highest_values(components, prediction)
@@ -314,8 +320,7 @@ def counted(
     quotients = {"f1": (2 * tp, 2 * tp + fp + fn), "precision": (tp, tp + fp), "recall": (tp, tp + fn)}
     if figure not in quotients:
         return {"tp": tp, "fp": fp, "fn": fn}[figure]
-    part, whole = quotients[figure]
-    return _quotient(part, whole)
+    return quotient(*quotients[figure])
 
 
 def froc(cases: Sequence[Figures], resamples: Resamples, *, rate: float) -> Floats:
@@ -346,7 +351,7 @@ def average_precision(cases: Sequence[Figures], resamples: Resamples) -> Floats:
     for part, tp, fp in _along(resamples, candidates.case, candidates.hit, candidates.ends):
         precision = np.divide(tp, tp + fp, out=np.zeros(tp.shape), where=tp + fp > 0)
         area[part] = (np.diff(tp, axis=1, prepend=0) * precision).sum(axis=1)
-    return _quotient(area, resamples.total(candidates.references))
+    return quotient(area, resamples.total(candidates.references))
 
 
 def case_auroc(cases: Sequence[Figures], resamples: Resamples) -> Floats:
@@ -367,7 +372,7 @@ def case_auroc(cases: Sequence[Figures], resamples: Resamples) -> Floats:
         # Each case without a finding is beaten by those that came before it, and by half of those beside it.
         beaten = with_finding - np.diff(with_finding, axis=1, prepend=0) / 2
         won[part] = (here * beaten).sum(axis=1)
-    return _quotient(won, resamples.total(positive) * resamples.total(~positive))
+    return quotient(won, resamples.total(positive) * resamples.total(~positive))
 
 
 def _sensitivities(cases: Sequence[Figures], resamples: Resamples, rates: Sequence[float]) -> Floats:
@@ -380,7 +385,7 @@ def _sensitivities(cases: Sequence[Figures], resamples: Resamples, rates: Sequen
     for part, tp, fp in _along(resamples, candidates.case, candidates.hit, candidates.ends):
         for replicate, hits, misses in zip(range(part.start, part.stop), tp, fp, strict=True):
             found[replicate] = np.interp(allowed[replicate], np.append(0, misses), np.append(0, hits))
-    return _quotient(found, resamples.total(candidates.references)[:, None])
+    return quotient(found, resamples.total(candidates.references)[:, None])
 
 
 def _along(
@@ -397,8 +402,3 @@ def _along(
         of_kind = np.cumsum(drawn * kind, axis=1, dtype=np.int64)
         everything = np.cumsum(drawn, axis=1, dtype=np.int64)
         yield part, of_kind[:, ends], (everything - of_kind)[:, ends]
-
-
-def _quotient(part: Floats, whole: Floats) -> Floats:
-    part, whole = np.broadcast_arrays(part, whole)
-    return np.asarray(np.divide(part, whole, out=np.full(part.shape, np.nan), where=whole > 0))

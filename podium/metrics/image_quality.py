@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from podium.metrics import Floats, Mask
-from podium.metrics.resampling import Numbers
 
 Image = NDArray[np.number]
 
@@ -83,9 +82,10 @@ def ms_ssim(*, prediction: Image, reference: Image, data_range: float, within: M
     for scale, weight in enumerate(_SCALE_WEIGHTS):
         if scale:
             x, y = _halved(x), _halved(y)
-            within = None if within is None else _every_second(within)[tuple(map(slice, x.shape))]
-        last = scale == len(_SCALE_WEIGHTS) - 1
-        mean = _mean_map(np.multiply if last else _second, x, y, data_range, within)
+            if within is not None:
+                within = within[tuple(slice(0, 2 * length, 2) for length in x.shape)]
+        combine = np.multiply if scale == len(_SCALE_WEIGHTS) - 1 else lambda _, structure: structure
+        mean = _mean_map(combine, x, y, data_range, within)
         if mean is None:
             return None
         figure *= max(mean, 0.0) ** weight
@@ -96,10 +96,6 @@ def _differences(prediction: Image, reference: Image, within: Mask | None) -> Fl
     if within is not None:
         prediction, reference = prediction[within], reference[within]
     return np.subtract(prediction, reference, dtype=np.float64)
-
-
-def _second(_: Floats, structure: Floats) -> Floats:
-    return structure
 
 
 def _mean_map(
@@ -159,7 +155,3 @@ def _halved(image: Image) -> Floats:
         first, second = (np.take(halved, range(start, length - length % 2, 2), axis=axis) for start in (0, 1))
         halved = (first + second) / 2
     return halved
-
-
-def _every_second(image: NDArray[Numbers]) -> NDArray[Numbers]:
-    return image[(slice(None, None, 2),) * image.ndim]

@@ -202,11 +202,9 @@ class LesionMatches:
 
     def _pair(self, lesion: int) -> tuple[Mask, Mask]:
         """The components that match a lesion, and the lesion, as masks of just their size."""
+        of_component, of_lesion = self._voxels
         matching = self.component[self.lesion == lesion]
-        sides = (
-            np.concatenate([self._component_voxels[number - 1] for number in matching]),
-            self._lesion_voxels[lesion - 1],
-        )
+        sides = (np.concatenate([of_component[number - 1] for number in matching]), of_lesion[lesion - 1])
         places = [np.stack(np.unravel_index(side, self.components.shape), axis=1) for side in sides]
         low = np.min([place.min(axis=0) for place in places], axis=0)
         shape = np.max([place.max(axis=0) for place in places], axis=0) - low + 1
@@ -216,12 +214,9 @@ class LesionMatches:
         return (masks[0][0], masks[1][0]) if self.planar else (masks[0], masks[1])
 
     @cached_property
-    def _component_voxels(self) -> list[Numbers]:
-        return _voxels_by_number(self.components)
-
-    @cached_property
-    def _lesion_voxels(self) -> list[Numbers]:
-        return _voxels_by_number(self.overlap.lesions)
+    def _voxels(self) -> tuple[list[Numbers], list[Numbers]]:
+        """Of every component, and of every lesion."""
+        return _voxels_by_number(self.components), _voxels_by_number(self.overlap.lesions)
 
 
 def match_components(
@@ -232,10 +227,8 @@ def match_components(
     A 2-D image is one slice of 1 mm. Memory follows the voxels of the masks, not the image.
     """
     planar = reference.ndim == 2
-    sides = [mask[None] if planar else mask for mask in (prediction, reference)]
     spacing = (1.0, *spacing_mm) if planar else tuple(spacing_mm)
-    box = _box_around(sides)
-    found, expected = (np.ascontiguousarray(mask[box]) for mask in sides)
+    found, expected = _cropped(prediction, reference)
     components = find_lesions(found.view(np.uint8), connectivity=rule.connectivity)
     lesions, grown = merged_lesions(expected, rule)
     overlap = count_overlap(as_components(components), lesions)
@@ -260,14 +253,12 @@ def match_components(
     )
 
 
-def _box_around(masks: Sequence[Mask]) -> tuple[slice, ...]:
-    """The box of all masks, empty where they are. Lesions that touch when grown beyond it also touch within it."""
-    boxes = [box for mask in masks if (box := bounding_box(mask)) is not None]
-    if not boxes:
-        return (slice(0, 0),) * masks[0].ndim
-    return tuple(
-        slice(min(cut.start for cut in cuts), max(cut.stop for cut in cuts)) for cuts in zip(*boxes, strict=True)
-    )
+def _cropped(*masks: Mask) -> list[Mask]:
+    """The masks as volumes, cut to the box of all. Lesions that touch when grown beyond it also touch within it."""
+    volumes = [mask[None] if mask.ndim == 2 else mask for mask in masks]
+    boxes = [box for volume in volumes if (box := bounding_box(volume)) is not None] or [(slice(0, 0),) * 3]
+    spans = [(min(cut.start for cut in cuts), max(cut.stop for cut in cuts)) for cuts in zip(*boxes, strict=True)]
+    return [np.ascontiguousarray(volume[tuple(slice(*span) for span in spans)]) for volume in volumes]
 
 
 def _voxels_by_number(lesions: Lesions) -> list[Numbers]:
@@ -469,9 +460,7 @@ def component_dice(*, prediction: Mask, reference: Mask) -> float | None:
     to its nearest component, in voxels. None where the reference is empty. Only predicted voxels outside of all
     components need a nearest one, which takes a hundredth of the time of MONAI's distances over the whole volume.
     """
-    sides = [mask[None] if reference.ndim == 2 else mask for mask in (prediction, reference)]
-    box = _box_around(sides)
-    found, expected = (np.ascontiguousarray(mask[box]) for mask in sides)
+    found, expected = _cropped(prediction, reference)
     lesions = find_lesions(expected.view(np.uint8), connectivity=26)
     if not lesions.count:
         return None

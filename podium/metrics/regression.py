@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from podium.metrics import Floats
-from podium.metrics.resampling import Resamples
+from podium.metrics.resampling import Resamples, quotient
 
 Draws = NDArray[np.int32]
 
@@ -73,7 +73,7 @@ def ccc(*, prediction: Floats, reference: Floats, resamples: Resamples) -> Float
 
     def of(draws: Draws) -> Floats:
         m = _moments(draws, found, true)
-        return _quotient(2 * m.xy, m.xx + m.yy + m.cases * (m.x - m.y) ** 2)
+        return quotient(2 * m.xy, m.xx + m.yy + m.cases * (m.x - m.y) ** 2)
 
     return _by_block(of, resamples)
 
@@ -91,10 +91,10 @@ def icc(*, prediction: Floats, reference: Floats, resamples: Resamples) -> Float
     def of(draws: Draws) -> Floats:
         m = _moments(draws, total, difference)
         freedom = m.cases - 1
-        rows, residual = _quotient(m.xx / 2, freedom), _quotient(m.yy / 2, freedom)
+        rows, residual = quotient(m.xx / 2, freedom), quotient(m.yy / 2, freedom)
         raters = m.cases * m.y**2 / 2
         part = 2 / np.maximum(m.cases, 1)
-        return _quotient(rows - residual, rows + (1 - part) * residual + part * raters)
+        return quotient(rows - residual, rows + (1 - part) * residual + part * raters)
 
     return _by_block(of, resamples)
 
@@ -154,11 +154,7 @@ def _ranks(values: Floats) -> Callable[[Draws], Floats]:
 
 
 def _correlation(m: _Moments) -> Floats:
-    return np.clip(_quotient(m.xy, np.sqrt(m.xx) * np.sqrt(m.yy)), -1.0, 1.0)
-
-
-def _quotient(part: Floats, whole: Floats) -> Floats:
-    return np.asarray(np.divide(part, whole, out=np.full(part.shape, np.nan), where=whole != 0))
+    return np.clip(quotient(m.xy, np.sqrt(m.xx) * np.sqrt(m.yy)), -1.0, 1.0)
 
 
 def _by_block(figure: Callable[[Draws], Floats], resamples: Resamples) -> Floats:
@@ -205,7 +201,7 @@ def c_index(*, prediction: Floats, times: Floats, events: NDArray[np.bool_], res
             pairs += draws[case] * passed
         for case in deaths:
             insert(case)
-    return np.asarray(np.divide(doubled, 2 * pairs, out=np.full(pairs.shape, np.nan), where=pairs > 0))
+    return quotient(doubled, 2 * pairs)
 
 
 def _prefix(length: int) -> list[int]:

@@ -116,6 +116,12 @@ class Resamples:
         return np.ascontiguousarray(self.counts.T).astype(kind)
 
 
+def quotient(part: ArrayLike, whole: ArrayLike, *, undefined: float = math.nan) -> Floats:
+    """`part` / `whole`, as numpy broadcasts them; `undefined` where the whole is 0."""
+    parts, wholes = np.broadcast_arrays(part, whole)
+    return np.asarray(np.divide(parts, wholes, out=np.full(parts.shape, undefined), where=wholes != 0))
+
+
 Numbers = TypeVar("Numbers", bound=np.generic)
 
 

@@ -215,64 +215,24 @@ def _match_from_the_end(
 
 
 _VOWELS = frozenset("aeiou")
-# NLTK: words whose stem is looked up.
-_IRREGULAR = {
-    "skies": "sky",
-    "sky": "sky",
-    "dying": "die",
-    "lying": "lie",
-    "tying": "tie",
-    "news": "news",
-    "innings": "inning",
-    "inning": "inning",
-    "outings": "outing",
-    "outing": "outing",
-    "cannings": "canning",
-    "canning": "canning",
-    "howe": "howe",
-    "proceed": "proceed",
-    "exceed": "exceed",
-    "succeed": "succeed",
-}
-_STEP_2 = (
-    ("ational", "ate"),
-    ("tional", "tion"),
-    ("enci", "ence"),
-    ("anci", "ance"),
-    ("izer", "ize"),
-    ("bli", "ble"),
-    ("alli", "al"),
-    ("entli", "ent"),
-    ("eli", "e"),
-    ("ousli", "ous"),
-    ("ization", "ize"),
-    ("ation", "ate"),
-    ("ator", "ate"),
-    ("alism", "al"),
-    ("iveness", "ive"),
-    ("fulness", "ful"),
-    ("ousness", "ous"),
-    ("aliti", "al"),
-    ("iviti", "ive"),
-    ("biliti", "ble"),
-    ("fulli", "ful"),  # NLTK
+# NLTK: words whose stem is looked up; most of them are their own.
+_STAY = ("sky", "news", "inning", "outing", "canning", "howe", "proceed", "exceed", "succeed")
+_IRREGULAR = {word: word for word in _STAY} | {"skies": "sky", "dying": "die", "lying": "lie", "tying": "tie"}
+_IRREGULAR |= {f"{word}s": word for word in ("inning", "outing", "canning")}
+
+
+def _rules(text: str) -> tuple[tuple[str, str], ...]:
+    """Rules `suffix:replacement`, in the order in which they are tried."""
+    return tuple((suffix, replacement) for suffix, _, replacement in (rule.partition(":") for rule in text.split()))
+
+
+_STEP_1A = _rules("sses:ss ies:i ss:ss s:")
+_STEP_2 = _rules(  # the last one is NLTK's
+    "ational:ate tional:tion enci:ence anci:ance izer:ize bli:ble alli:al entli:ent eli:e ousli:ous ization:ize "
+    "ation:ate ator:ate alism:al iveness:ive fulness:ful ousness:ous aliti:al iviti:ive biliti:ble fulli:ful"
 )
-_STEP_3 = (
-    ("icate", "ic"),
-    ("ative", ""),
-    ("alize", "al"),
-    ("iciti", "ic"),
-    ("ical", "ic"),
-    ("ful", ""),
-    ("ness", ""),
-)
-_STEP_4 = tuple(
-    (suffix, "")
-    for suffix in (
-        *("al", "ance", "ence", "er", "ic", "able", "ible", "ant", "ement", "ment", "ent", "ion"),
-        *("ou", "ism", "ate", "iti", "ous", "ive", "ize"),
-    )
-)
+_STEP_3 = _rules("icate:ic ative: alize:al iciti:ic ical:ic ful: ness:")
+_STEP_4 = _rules("al: ance: ence: er: ic: able: ible: ant: ement: ment: ent: ion: ou: ism: ate: iti: ous: ive: ize:")
 
 
 def stem_of(word: str) -> str:
@@ -322,7 +282,7 @@ def _first_suffix(
 def _step_1a(word: str) -> str:
     if word.endswith("ies") and len(word) == 4:  # NLTK: ties -> tie
         return word[:-1]
-    return _first_suffix(word, (("sses", "ss"), ("ies", "i"), ("ss", "ss"), ("s", "")))
+    return _first_suffix(word, _STEP_1A)
 
 
 def _step_1b(word: str) -> str:

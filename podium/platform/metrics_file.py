@@ -214,11 +214,9 @@ class MetricsFile(BaseModel):
     def document(self) -> dict[str, Any]:
         """The content as plain objects; sentences are cut to a printable line."""
         content = self.model_dump(by_alias=True)
-        for key in ("computed_by", "provenance"):
+        for key in ("computed_by", "provenance", "sealed"):
             if not content[key]:
                 del content[key]
-        if self.sealed is None:
-            del content["sealed"]
         for row in content["results"]:
             row["warnings"] = [escape_for_display(each, longest=_LONGEST_SENTENCE) for each in row["warnings"]]
             if row["error"] is not None:

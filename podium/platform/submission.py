@@ -12,7 +12,7 @@ from podium.errors import SubmissionError, UsageError
 from podium.kernel import signals_blocked
 from podium.platform.jobs import PREDICTIONS_FILE, Job, read_jobs
 from podium.readers.archives import archive_names, extract_archive
-from podium.readers.files import FileListing, SafeFile, list_files
+from podium.readers.files import SafeFile, list_files
 
 SubmissionShape = Literal["algorithm", "predictions", "any"]
 """What a phase takes: the jobs of an algorithm, a participant's own files, or whichever of the two it is."""
@@ -130,23 +130,19 @@ def _is_algorithm_submission(root: Path, shape: SubmissionShape) -> bool:
 
 def _loose_files(root: Path) -> tuple[tuple[SafeFile, ...], tuple[RefusedFile, ...], SafeFile | None]:
     """Everything below `root` (or `root` itself, if that is one file): files, refused files, and the one archive."""
+    refused: tuple[RefusedFile, ...] = ()
     if root.is_file():
-        listing = FileListing(files=(SafeFile.inside(root.parent, root.name),), refused=())
+        files = [SafeFile.inside(root.parent, root.name)]
     elif root.is_dir():
         found = list_files(root)
-        listing = FileListing(
-            files=tuple(file for file in found.files if file.name not in _PLATFORM_FILES),
-            refused=tuple((name, reason) for name, reason in found.refused if name not in _PLATFORM_FILES),
-        )
+        files = [file for file in found.files if file.name not in _PLATFORM_FILES]
+        refused = tuple(RefusedFile(name, reason) for name, reason in found.refused if name not in _PLATFORM_FILES)
     else:
         raise SubmissionError("There is no submission: the input folder does not exist.")
-    if not listing.files and not listing.refused:
+    if not files and not refused:
         raise SubmissionError("The submission is empty; it must hold a prediction for every case.")
-    refused = tuple(RefusedFile(name, reason) for name, reason in listing.refused)
-    archives = [file for file in listing.files if file.name.lower().endswith(ARCHIVE_ENDINGS)]
-    if not archives:
-        return listing.files, refused, None
+    archives = [file for file in files if file.name.lower().endswith(ARCHIVE_ENDINGS)]
     if len(archives) > 1:
         names = ", ".join(archive.name for archive in archives[:5])
         raise SubmissionError(f"The submission holds {len(archives)} archives ({names}); send one, or the files.")
-    return tuple(file for file in listing.files if file not in archives), refused, archives[0]
+    return tuple(file for file in files if file not in archives), refused, next(iter(archives), None)

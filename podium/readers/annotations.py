@@ -50,22 +50,16 @@ class Annotations:
 
     def named(self, names: Collection[str]) -> "Annotations":
         """Those with one of the names."""
-        kept = np.array([name in names for name in self.names], dtype=np.bool_)
-        return Annotations(
-            self.coordinates[kept],
-            None if self.probabilities is None else self.probabilities[kept],
-            tuple(name for name in self.names if name in names),
-        )
+        return self._only([place for place, name in enumerate(self.names) if name in names])
 
     def most_confident(self, number: int) -> "Annotations":
         """Those of the highest probability, of equal ones the first; without probabilities the first."""
         order = np.arange(len(self)) if self.probabilities is None else np.argsort(-self.probabilities, kind="stable")
-        kept = np.sort(order[:number])
-        return Annotations(
-            self.coordinates[kept],
-            None if self.probabilities is None else self.probabilities[kept],
-            tuple(self.names[place] for place in kept),
-        )
+        return self._only(sorted(order[:number].tolist()))
+
+    def _only(self, kept: list[int]) -> "Annotations":
+        probabilities = None if self.probabilities is None else self.probabilities[kept]
+        return Annotations(self.coordinates[kept], probabilities, tuple(self.names[place] for place in kept))
 
 
 @dataclass(frozen=True)
@@ -81,6 +75,9 @@ class _Shape:
     """The shape of an array of them after the first axis, in 3-D."""
 
     parse: Callable[[Any, str], Coordinates]
+    columns: tuple[str, ...]
+    optional: tuple[str, ...]
+    parse_row: Callable[[Row, str], Coordinates]
 
 
 @dataclass(frozen=True)
@@ -93,20 +90,12 @@ class _Entry:
 
 def read_points(file: SafeFile) -> Annotations:
     """The points of one case, from JSON or CSV."""
-    if _is_json(file):
-        return points_of_json(_json(file), name=file.name)
-    return points_of_rows(
-        read_rows(file, columns=POINT_COLUMNS, optional=POINT_OPTIONAL, max_rows=MAX_ANNOTATIONS), name=file.name
-    )
+    return _read(file, _POINTS)
 
 
 def read_boxes(file: SafeFile) -> Annotations:
     """The boxes of one case, from JSON or CSV."""
-    if _is_json(file):
-        return boxes_of_json(_json(file), name=file.name)
-    return boxes_of_rows(
-        read_rows(file, columns=BOX_COLUMNS, optional=BOX_OPTIONAL, max_rows=MAX_ANNOTATIONS), name=file.name
-    )
+    return _read(file, _BOXES)
 
 
 def points_of_json(value: Any, *, name: str) -> Annotations:
@@ -121,20 +110,20 @@ def boxes_of_json(value: Any, *, name: str) -> Annotations:
 
 def points_of_rows(rows: Sequence[Row], *, name: str) -> Annotations:
     """Points from the rows of a table, read with `POINT_COLUMNS` and `POINT_OPTIONAL`."""
-    return _of_rows(rows, lambda row, axes: _numbers([row.number(axis) for axis in axes], row.place), _POINTS, name)
+    return _of_rows(rows, _POINTS, name)
 
 
 def boxes_of_rows(rows: Sequence[Row], *, name: str) -> Annotations:
     """Boxes from the rows of a table, read with `BOX_COLUMNS` and `BOX_OPTIONAL`."""
+    return _of_rows(rows, _BOXES, name)
 
-    def box(row: Row, axes: str) -> Coordinates:
-        lower, upper = (_numbers([row.number(f"{axis}_{end}") for axis in axes], row.place) for end in ("min", "max"))
-        for axis, low, high in zip(axes, lower, upper, strict=True):
-            if low > high:
-                raise Refused(f"{row.place}: '{axis}_min' is larger than '{axis}_max'.")
-        return [lower, upper]
 
-    return _of_rows(rows, box, _BOXES, name)
+def _read(file: SafeFile, shape: _Shape) -> Annotations:
+    if file.name.lower().endswith(".json"):
+        content = read_json(file, limit_bytes=LIMIT_BYTES, max_containers=MAX_CONTAINERS)
+        return _of_json(content, shape, file.name)
+    rows = read_rows(file, columns=shape.columns, optional=shape.optional, max_rows=MAX_ANNOTATIONS)
+    return _of_rows(rows, shape, file.name)
 
 
 def _of_json(value: Any, shape: _Shape, name: str) -> Annotations:
@@ -170,7 +159,7 @@ def _json_entry(value: Any, shape: _Shape, place: str) -> _Entry:
     return _Entry(place, shape.parse(value[shape.key], place), _share(probability, place), name)
 
 
-def _of_rows(rows: Sequence[Row], parse: Callable[[Row, str], Coordinates], shape: _Shape, name: str) -> Annotations:
+def _of_rows(rows: Sequence[Row], shape: _Shape, name: str) -> Annotations:
     if len(rows) > MAX_ANNOTATIONS:
         raise Refused(f"'{escape_for_display(name)}' has more than {MAX_ANNOTATIONS:,} rows for one case.")
     entries = []
@@ -178,7 +167,7 @@ def _of_rows(rows: Sequence[Row], parse: Callable[[Row, str], Coordinates], shap
         axes = "xyz" if "z" in row or "z_min" in row else "xy"
         probability = row.number("probability") if "probability" in row else None
         label = row.text("name") if "name" in row else None
-        entries.append(_Entry(row.place, parse(row, axes), _share(probability, row.place), label))
+        entries.append(_Entry(row.place, shape.parse_row(row, axes), _share(probability, row.place), label))
     return _together(entries, shape)
 
 
@@ -255,13 +244,23 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
 
 
-def _is_json(file: SafeFile) -> bool:
-    return file.name.lower().endswith(".json")
+def _row_point(row: Row, axes: str) -> Coordinates:
+    return _numbers([row.number(axis) for axis in axes], row.place)
 
 
-def _json(file: SafeFile) -> Any:
-    return read_json(file, limit_bytes=LIMIT_BYTES, max_containers=MAX_CONTAINERS)
+def _row_box(row: Row, axes: str) -> Coordinates:
+    lower, upper = (_numbers([row.number(f"{axis}_{end}") for axis in axes], row.place) for end in ("min", "max"))
+    for axis, low, high in zip(axes, lower, upper, strict=True):
+        if low > high:
+            raise Refused(f"{row.place}: '{axis}_min' is larger than '{axis}_max'.")
+    return [lower, upper]
 
 
-_POINTS = _Shape("point", "Multiple points", "Point", "points", "point", (3,), _point)
-_BOXES = _Shape("box", "Multiple 2D bounding boxes", "2D bounding box", "boxes", "corners", (2, 3), _box)
+_POINTS = _Shape(
+    *("point", "Multiple points", "Point", "points", "point", (3,)),
+    *(_point, POINT_COLUMNS, POINT_OPTIONAL, _row_point),
+)
+_BOXES = _Shape(
+    *("box", "Multiple 2D bounding boxes", "2D bounding box", "boxes", "corners", (2, 3)),
+    *(_box, BOX_COLUMNS, BOX_OPTIONAL, _row_box),
+)

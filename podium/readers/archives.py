@@ -53,15 +53,10 @@ MAX_EXTENDED_HEADERS = 3
 MAX_PADDING_BYTES = 1024 * 1024
 
 REGULAR = (tarfile.REGTYPE, tarfile.AREGTYPE, tarfile.CONTTYPE)
-
 LINKS = (tarfile.LNKTYPE, tarfile.SYMTYPE)
-
 SPARSE = tarfile.GNUTYPE_SPARSE
-
 PAX_GLOBAL = tarfile.XGLTYPE
-
 LONG_NAME, LONG_LINK = tarfile.GNUTYPE_LONGNAME, tarfile.GNUTYPE_LONGLINK
-
 EXTENDED = (tarfile.XHDTYPE, tarfile.SOLARIS_XHDTYPE, PAX_GLOBAL, LONG_NAME, LONG_LINK)
 
 
@@ -99,15 +94,12 @@ def _read_members(file: SafeFile, target: "MemberNames") -> None:
         read_zip(file, target)
     elif is_tar(start):
         read_tar(file, target, gzipped=False)
-    elif is_tar(_gunzipped_start(file)):
-        read_tar(file, target, gzipped=True)
     else:
-        raise SubmissionError(f"'{file.name}' is not a zip, tar or gzipped tar archive.")
-
-
-def _gunzipped_start(file: SafeFile) -> bytes:
-    with file.open() as stream:
-        return inflated_start(pieces(stream), count=BLOCK_BYTES)
+        with file.open() as stream:
+            unpacked = inflated_start(pieces(stream), count=BLOCK_BYTES)
+        if not is_tar(unpacked):
+            raise SubmissionError(f"'{file.name}' is not a zip, tar or gzipped tar archive.")
+        read_tar(file, target, gzipped=True)
 
 
 @dataclass

@@ -10,8 +10,9 @@ import stat
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
+from io import BufferedReader
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, BinaryIO, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from podium.errors import Refused, SubmissionError
 from podium.kernel import OPENAT2, is_linux, syscall
@@ -79,7 +80,7 @@ class SafeFile:
             raise Refused(f"'{escape_for_display(name)}' is not a regular file.")
         return cls(real_root, str(relative), trusted)
 
-    def open(self) -> BinaryIO:
+    def open(self) -> BufferedReader:
         """The content as a stream; a link or a special file that has replaced it since the check is refused."""
         try:
             descriptor = open_beneath(self.root, self.name)

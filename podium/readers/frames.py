@@ -58,11 +58,6 @@ class FrameStream(ABC):
     def frame_bytes(self) -> int:
         return self.shape[1] * self.shape[2] * self.dtype.itemsize
 
-    def even_spans(self) -> Sequence[range]:
-        frames = self.shape[0]
-        step = max(1, SPAN_BYTES // self.frame_bytes)
-        return [range(first, min(first + step, frames)) for first in range(0, frames, step)]
-
 
 class ArraySource(Protocol):
     """A file, or some files, that hold numeric arrays by name."""
@@ -112,7 +107,8 @@ class RawFrames(FrameStream):
             raise truncated(label)
 
     def spans(self) -> Sequence[range]:
-        return self.even_spans()
+        frames, step = self.shape[0], max(1, SPAN_BYTES // self.frame_bytes)
+        return [range(first, min(first + step, frames)) for first in range(0, frames, step)]
 
     def tiles(self, span: range) -> Iterator[Tile]:
         """Frames are read whole: one call per frame, in the order that a checksum needs."""

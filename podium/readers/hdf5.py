@@ -111,7 +111,9 @@ class Hdf5Source:
         """The values of a dataset in the machine's byte order; they are not read if their shape is not `shape`."""
         with damage_refused(self.file):
             dataset = self._checked(name)
-            self._check_size(dataset, shape=shape, max_bytes=max_bytes)
+            check_expected_shape(dataset.label, dataset.shape, shape)
+            if dataset.nbytes > max_bytes:
+                raise Refused(f"{dataset.label} has {dataset.nbytes:,} bytes; at most {max_bytes:,} are read.")
             values = read_values(dataset)
         if values.dtype == np.bool_ and values.view(np.uint8).max() > 1:
             raise Refused(f"{dataset.label} holds booleans that are neither true nor false.")
@@ -145,12 +147,6 @@ class Hdf5Source:
         dataset.check_layout()
         dataset.check_type()
         return dataset
-
-    @staticmethod
-    def _check_size(dataset: PlainDataset, *, shape: tuple[int, ...] | None, max_bytes: int) -> None:
-        check_expected_shape(dataset.label, dataset.shape, shape)
-        if dataset.nbytes > max_bytes:
-            raise Refused(f"{dataset.label} has {dataset.nbytes:,} bytes; at most {max_bytes:,} are read.")
 
 
 def open_dataset(file: SafeFile, root: Any, name: str) -> Any:

@@ -100,35 +100,27 @@ def check_cell(label: str, dtype: np.dtype[Any], shape: FieldShape, frames: int,
 class Cells(FrameStream):
     """A field read cell by cell; a span is a row of cells, a few frames."""
 
-    def __init__(  # noqa: PLR0913  (what describes a field)
-        self,
-        file: SafeFile,
-        *,
-        label: str,
-        dtype: np.dtype[Any],
-        shape: FieldShape,
-        frames_step: int,
-        pixels_step: int,
+    def __init__(
+        self, file: SafeFile, *, label: str, dtype: np.dtype[Any], shape: FieldShape, steps: tuple[int, int]
     ) -> None:
         self.file, self.label = file, label
         self.shape, self.dtype = shape, dtype
-        self.frames_step, self.pixels_step = frames_step, pixels_step
-        check_cell(label, dtype, shape, frames_step, pixels_step)
+        self.steps = steps  # the frames and the pixels of a cell
+        check_cell(label, dtype, shape, *steps)
 
     def cell(self, frames: range, pixels: range) -> NDArray[Any]:
         """The values (frames, 3, pixels) of a cell, without what is beyond the edge of the field."""
         raise NotImplementedError
 
     def spans(self) -> Sequence[range]:
-        return [
-            range(first, min(first + self.frames_step, self.shape[0]))
-            for first in range(0, self.shape[0], self.frames_step)
-        ]
+        frames, step = self.shape[0], self.steps[0]
+        return [range(first, min(first + step, frames)) for first in range(0, frames, step)]
 
     def tiles(self, span: range) -> Iterator[Tile]:
-        for first in range(0, self.shape[2], self.pixels_step):
+        pixels, step = self.shape[2], self.steps[1]
+        for first in range(0, pixels, step):
             with damage_refused(self.file):
-                cell = self.cell(span, range(first, min(first + self.pixels_step, self.shape[2])))
+                cell = self.cell(span, range(first, min(first + step, pixels)))
             for frame, values in zip(span, cell, strict=True):
                 yield Tile(frame, first, values)
 
@@ -141,7 +133,7 @@ class _Chunks(Cells):
     ) -> None:
         self._chunk, self._filters, self._fill = table.chunk, table.filters, table.fill
         frames, _, pixels = table.chunk
-        super().__init__(file, label=label, dtype=dtype, shape=shape, frames_step=frames, pixels_step=pixels)
+        super().__init__(file, label=label, dtype=dtype, shape=shape, steps=(frames, pixels))
         self._chunk_bytes = math.prod(table.chunk) * dtype.itemsize
         self._index = {(frame, axis, pixel): stored for frame, axis, pixel, *stored in table.places.tolist()}
         self._threads = local()
@@ -202,18 +194,11 @@ class LibraryCells(Cells):
 
     def __init__(self, file: SafeFile, dataset: PlainDataset, *, shape: FieldShape) -> None:
         self.dataset = dataset
-        frames, pixels = 1, shape[2]
+        steps = (1, shape[2])
         if dataset.is_chunked:
-            along_frames, _, along_pixels = dataset.chunk_grid()
-            frames, pixels = along_frames.step, along_pixels.step
-        super().__init__(
-            file,
-            label=dataset.label,
-            dtype=dataset.identifier.dtype,
-            shape=shape,
-            frames_step=frames,
-            pixels_step=pixels,
-        )
+            frames, _, pixels = dataset.chunk_grid()
+            steps = (frames.step, pixels.step)
+        super().__init__(file, label=dataset.label, dtype=dataset.identifier.dtype, shape=shape, steps=steps)
         dataset.check_storage()
 
     def cell(self, frames: range, pixels: range) -> NDArray[Any]:

@@ -202,28 +202,14 @@ class PlainDataset:
         return index
 
     def _check_chunks(self, keep: Keep | None) -> bool:
-        """Whether all chunks are there, each of the right size."""
+        """Whether all chunks are there, each of the right size. Filtered ones are looked up the way the library will
+        when it reads; what it finds must be what the index lists."""
         grid, index = self.chunk_grid(), self.chunk_index()
-        filters = self.filter_codes
-        if filters:
-            places = itertools.product(*grid)
-            self._check_filtered_chunks(index, places, filters=filters, keep=keep)
-        return len(index) == math.prod(len(places) for places in grid)
-
-    def _check_filtered_chunks(
-        self,
-        index: dict[tuple[int, ...], StoredChunk],
-        places: Iterator[tuple[int, ...]],
-        *,
-        filters: list[int],
-        keep: Keep | None,
-    ) -> None:
-        """Look each chunk up the way the library will when it reads; what it finds must be what the index lists."""
-        chunk_bytes = self.chunk_bytes
+        filters, chunk_bytes = self.filter_codes, self.chunk_bytes
         # What is not kept is read by h5py, which unpacks it by zlib.
         library = ZLIB_LIBRARY if keep is None else library_for(chunk_bytes)
         # Without any chunk there is nothing to look up, and each failed look-up costs an exception.
-        for place in places if index else ():
+        for place in itertools.product(*grid) if filters and index else ():
             mask, stored = self.stored_chunk(place)
             listed = index.get(place)
             if (None if listed is None else listed.size) != (None if stored is None else len(stored)):
@@ -232,6 +218,7 @@ class PlainDataset:
                 content = self._check_chunk(stored, filters, skipped=mask, chunk_bytes=chunk_bytes, library=library)
                 if keep is not None:
                     keep(place, content, mask)
+        return len(index) == math.prod(len(places) for places in grid)
 
     def _listed_chunks(self, most: int) -> dict[tuple[int, ...], StoredChunk]:
         """Every stored chunk, by its place."""

@@ -6,6 +6,8 @@ non-negative numbers, whatever type they are stored in (`as_integer_labels`).
 """
 
 import math
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -80,12 +82,10 @@ def read_geometry(file: SafeFile, header: ImageHeader, *, image_io: str) -> Geom
     reader = _agreeing_reader(file, header, image_io=image_io)
     geometry = Geometry(reader.GetSpacing(), reader.GetOrigin(), reader.GetDirection())
     pixel = sitk.Image([1] * len(header.shape), sitk.sitkUInt8)
-    try:  # an image refuses what its file's header may say
+    with _faults_refused(file):  # an image refuses what its file's header may say
         pixel.SetSpacing(geometry.spacing)
         pixel.SetOrigin(geometry.origin)
         pixel.SetDirection(geometry.direction)
-    except RuntimeError as fault:
-        raise _refusal_without_path(file, str(fault)) from None
     return geometry
 
 
@@ -94,11 +94,8 @@ def _agreeing_reader(file: SafeFile, header: ImageHeader, *, image_io: str) -> A
     reader = sitk.ImageFileReader()
     reader.SetImageIO(image_io)
     reader.SetFileName(str(file.path))
-    with quiet_stderr():
-        try:
-            reader.ReadImageInformation()
-        except RuntimeError as fault:
-            raise _refusal_without_path(file, str(fault)) from None
+    with quiet_stderr(), _faults_refused(file):
+        reader.ReadImageInformation()
     if tuple(reversed(reader.GetSize())) != header.shape or reader.GetNumberOfComponents() != 1:
         raise Refused(f"The header of '{file.name}' is ambiguous; re-save it with a standard tool such as SimpleITK.")
     return reader
@@ -118,19 +115,20 @@ def _stored_pixels(file: SafeFile, header: ImageHeader, dtype: str) -> NDArray[A
 def _read_with_simpleitk(file: SafeFile, header: ImageHeader, *, image_io: str) -> Image:
     """Read the pixels, provided that SimpleITK understands the header as we do."""
     reader = _agreeing_reader(file, header, image_io=image_io)
-    with quiet_stderr():
-        try:
-            image = reader.Execute()
-        except RuntimeError as fault:
-            raise _refusal_without_path(file, str(fault)) from None
+    with quiet_stderr(), _faults_refused(file):
+        image = reader.Execute()
     return Image(sitk.GetArrayFromImage(image), image.GetSpacing(), image.GetOrigin(), image.GetDirection())
 
 
-def _refusal_without_path(file: SafeFile, fault: str) -> Refused:
+@contextmanager
+def _faults_refused(file: SafeFile) -> Iterator[None]:
     """ITK's text names the path and its own sources; only the kind of fault is passed on."""
-    if any(word in fault for word in ("orthonormal", "direction", "spacing")):
-        return Refused(f"'{file.name}' has a spacing, origin or direction that is not usable.")
-    return Refused(f"'{file.name}' is damaged: its pixels cannot be read.")
+    try:
+        yield
+    except RuntimeError as fault:
+        if any(word in str(fault) for word in ("orthonormal", "direction", "spacing")):
+            raise Refused(f"'{file.name}' has a spacing, origin or direction that is not usable.") from None
+        raise Refused(f"'{file.name}' is damaged: its pixels cannot be read.") from None
 
 
 def as_integer_labels(values: NDArray[Any], *, name: str) -> NDArray[Any]:

@@ -44,6 +44,7 @@ _TOKENS = re.compile(r'"(?:[^"\\]++|\\.)*+"?|[\[\]{}]', re.DOTALL)
 _LARGEST_INTEGER = 2**63 - 1
 
 _SHOWN = 5  # lines or rows that a message lists
+_CONTAINERS: Mapping[type, str] = {list: "[...]", dict: "{...}"}  # as messages show them
 _NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 _LONGEST_NUMBER = 100
 _NOT_FINITE = re.compile(r"[+-]?(?:nan|inf|infinity)", re.IGNORECASE)
@@ -217,7 +218,6 @@ class Row:
         return f"{self.source.label}, {self.source.counted} {self.line}"
 
     def __contains__(self, column: str) -> bool:
-        self._check_column(column)
         return not _is_blank(self._cell(column))
 
     def number(self, column: str) -> float:
@@ -248,23 +248,20 @@ class Row:
             raise Refused(f"{self._holds(column)}, which is not text.")
         return str(cell).strip()
 
-    def _check_column(self, column: str) -> None:
-        if column in self.source.lacking:
-            raise MissingColumn(self.source.lacking[column])
-
     def _filled(self, column: str) -> Any:
-        self._check_column(column)
         cell = self._cell(column)
         if _is_blank(cell):
             raise Refused(f"{self.place}: '{escape_for_display(column)}' is empty.")
         return cell
 
     def _cell(self, column: str) -> Any:
+        if column in self.source.lacking:
+            raise MissingColumn(self.source.lacking[column])
         return self.cells[self.source.columns[column]] if column in self.source.columns else None
 
     def _holds(self, column: str) -> str:
         cell = self._cell(column)
-        shown = cell if isinstance(cell, str) else _json_word(cell)
+        shown = cell if isinstance(cell, str) else _CONTAINERS.get(type(cell), str(cell).lower())
         return f"{self.place}: '{escape_for_display(column)}' holds '{escape_for_display(shown, longest=50)}'"
 
 
@@ -456,9 +453,3 @@ def _is_unicode(text: str) -> bool:
     except UnicodeEncodeError:
         return False
     return True
-
-
-def _json_word(value: Any) -> str:
-    if isinstance(value, list | dict):
-        return "[...]" if isinstance(value, list) else "{...}"
-    return str(value).lower()

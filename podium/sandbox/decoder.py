@@ -11,8 +11,10 @@ import traceback
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from functools import partial
+from io import BufferedReader
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 from numpy.typing import NDArray
 
@@ -65,7 +67,7 @@ class OpenFile:
 class HandedFile(SafeFile):
     """The only file that a decoder can open."""
 
-    def open(self) -> BinaryIO:
+    def open(self) -> BufferedReader:
         return self.path.open("rb")
 
 
@@ -143,20 +145,9 @@ def _volume(opened: OpenFile, *, shape: list[int] | None, max_bytes: int, binary
     return value, packed_voxels(volume.voxels, binary=binary) if len(volume.voxels.places) else None
 
 
-def _hdf5_names(opened: OpenFile, *, file_bytes: int) -> Answer:
-    return opened.hdf5(max_bytes=file_bytes).names(), None
-
-
-def _hdf5_keys(opened: OpenFile, *, file_bytes: int) -> Answer:
-    return opened.hdf5(max_bytes=file_bytes).keys(), None
-
-
-def _hdf5_has(opened: OpenFile, *, file_bytes: int, name: str) -> Answer:
-    return opened.hdf5(max_bytes=file_bytes).has(name), None
-
-
-def _hdf5_shape(opened: OpenFile, *, file_bytes: int, name: str) -> Answer:
-    return opened.hdf5(max_bytes=file_bytes).shape(name), None
+def _hdf5_value(method: str, opened: OpenFile, *, file_bytes: int, **given: str) -> Answer:
+    """What one of the source's methods returns."""
+    return getattr(opened.hdf5(max_bytes=file_bytes), method)(**given), None
 
 
 def _hdf5_read(opened: OpenFile, *, file_bytes: int, name: str, shape: list[int] | None, max_bytes: int) -> Answer:
@@ -172,7 +163,7 @@ def _hdf5_locate(opened: OpenFile, *, file_bytes: int, name: str, shape: tuple[i
     if place.table is None:
         cells = opened.hdf5(max_bytes=file_bytes).cells(name, shape=(frames, axes, pixels))
         opened.cells[name] = cells
-        return {**value, "cell": [cells.frames_step, cells.pixels_step]}, None
+        return {**value, "cell": cells.steps}, None
     table = place.table
     value |= {"chunk": table.chunk, "filters": table.filters, "fill": table.fill.hex(), "chunks": len(table.places)}
     return value, table.places if len(table.places) else None
@@ -200,10 +191,7 @@ def _tuple(shape: list[int] | None) -> tuple[int, ...] | None:
 READERS: Mapping[str, Callable[..., Answer]] = {
     "image": _image,
     "volume": _volume,
-    "hdf5.names": _hdf5_names,
-    "hdf5.keys": _hdf5_keys,
-    "hdf5.has": _hdf5_has,
-    "hdf5.shape": _hdf5_shape,
+    **{f"hdf5.{method}": partial(_hdf5_value, method) for method in ("names", "keys", "has", "shape")},
     "hdf5.read": _hdf5_read,
     "hdf5.locate": _hdf5_locate,
     "hdf5.cell": _hdf5_cell,

@@ -13,7 +13,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import asdict, dataclass, replace
 from functools import cache
@@ -189,10 +189,7 @@ class Decoders:
     def __init__(self, controls: Mapping[Library, socket.socket]) -> None:
         # Where the zygote of a library was killed, or there is none, another one loads it.
         self._controls = {
-            library: [
-                *(control for each, control in controls.items() if each == library),
-                *(control for each, control in controls.items() if each != library),
-            ]
+            library: [controls[each] for each in sorted(controls, key=lambda each: each != library)]
             for library in LIBRARIES
         }
         with Session(list(controls.values()), NO_LIBRARY, _HARMLESS, layers=()) as first:
@@ -239,7 +236,9 @@ class Decoders:
     ) -> Volume:
         _require("SimpleITK")
         every_place = _pixels(shape, max_bytes, axes=(3,), types=("u1",) if binary else _LABEL_TYPES)
-        expected = replace(every_place, alternative=_expected_voxels(binary=binary)) if as_voxels else every_place
+        size = 4 if binary else 8  # of what `packed_voxels` gives
+        voxels = Expected(axes=(1,), types=(f"u{size}",), max_bytes=size * FEW_VOXELS)
+        expected = replace(every_place, alternative=voxels) if as_voxels else every_place
         options = {"shape": shape, "max_bytes": max_bytes, "binary": binary, "as_voxels": as_voxels}
         with self.session(file) as session:
             answer = session.ask("volume", expected=expected, **options)
@@ -278,7 +277,7 @@ class Answer:
     array: NDArray[Any] | None = None
 
 
-class Session:
+class Session(AbstractContextManager["Session"]):
     """Asks for what is in `file`. A decoder that dies is replaced once; whatever else goes wrong costs the file.
 
     With `case` the decoder may have read other files of the same case, and may read more of them.
@@ -301,9 +300,6 @@ class Session:
         self._decoder: RunningDecoder | None = None
         self._is_asking = False
         self._one_at_a_time = Lock()  # threads of one case share the decoder
-
-    def __enter__(self) -> "Session":
-        return self
 
     def __exit__(self, *_: object) -> None:
         self.close()
@@ -480,12 +476,6 @@ class CaseDecoders:
 # What an answer must be before it is used.
 
 
-def _expected_voxels(*, binary: bool) -> Expected:
-    """What `packed_voxels` gives."""
-    size = 4 if binary else 8
-    return Expected(axes=(1,), types=(f"u{size}",), max_bytes=size * FEW_VOXELS)
-
-
 def checked_volume(
     answer: Answer, *, shape: tuple[int, ...] | None, max_bytes: int, binary: bool, as_voxels: bool
 ) -> Volume:
@@ -568,15 +558,9 @@ class RemoteHdf5:
     def read(
         self, name: str, *, shape: tuple[int, ...] | None = None, max_bytes: int = MAX_DATASET_BYTES
     ) -> NDArray[Any]:
-        answer = self.session.ask(
-            "hdf5.read",
-            expected=Expected(shape=shape, max_bytes=max_bytes),
-            file_bytes=self.file_bytes,
-            name=name,
-            shape=shape,
-            max_bytes=max_bytes,
-        )
-        return _array_of(answer, self.session)
+        expected = Expected(shape=shape, max_bytes=max_bytes)
+        options = {"file_bytes": self.file_bytes, "name": name, "shape": shape, "max_bytes": max_bytes}
+        return _array_of(self.session.ask("hdf5.read", expected=expected, **options), self.session)
 
     def frames(self, name: str, *, shape: FieldShape) -> FrameStream:
         expected = Expected(axes=(2,), types=("i8",), max_bytes=MAX_CHUNKS * _TABLE_COLUMNS * 8)
@@ -612,14 +596,8 @@ class RemoteCells(Cells):
     ) -> None:
         self._source, self._name = source, name
         frames, pixels = _whole_numbers(located.get("cell"), count=2, least=1)
-        super().__init__(
-            source.session.file,
-            label=source.label(name),
-            dtype=dtype,
-            shape=shape,
-            frames_step=frames,
-            pixels_step=pixels,
-        )
+        file, label = source.session.file, source.label(name)
+        super().__init__(file, label=label, dtype=dtype, shape=shape, steps=(frames, pixels))
 
     def cell(self, frames: range, pixels: range) -> NDArray[Any]:
         shape = (len(frames), self.shape[1], len(pixels))

@@ -206,9 +206,8 @@ def _conditions() -> Mapping[str, Program]:
         **{name: [_step(_RETURN, _TRAP)] for name in ANSWERED_HERE},
         "mmap": [
             _low(3),
-            _step(
-                _IF_ANY_BIT, _MAP_GROWSDOWN, 2, 0
-            ),  # memory that no limit on data counts, as what is shared by nobody
+            # Refused is memory that no limit on data counts, as what is shared by nobody.
+            _step(_IF_ANY_BIT, _MAP_GROWSDOWN, 2, 0),
             _step(_IF_ANY_BIT, mmap.MAP_ANONYMOUS, 0, 2),
             _step(_IF_ANY_BIT, mmap.MAP_SHARED, 0, 1),
             _refusal(errno.EPERM),

@@ -88,18 +88,22 @@ def _message(channel: socket.socket, length: int) -> dict[str, Any]:
 
 
 def _exactly(channel: socket.socket, count: int) -> bytes:
-    content = bytearray()
-    while len(content) < count:
+    content = bytearray(count)
+    _fill(channel, memoryview(content))
+    return bytes(content)
+
+
+def _fill(channel: socket.socket, left: memoryview) -> None:
+    while left.nbytes:
         try:
-            part = channel.recv(count - len(content))
+            count = channel.recv_into(left)
         except TimeoutError:  # where the caller has set one
             raise
         except OSError as fault:
             raise EndedError from fault
-        if not part:
+        if not count:
             raise EndedError
-        content += part
-    return bytes(content)
+        left = left[count:]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -165,15 +169,7 @@ def send_small_array(channel: socket.socket, values: NDArray[Any]) -> None:
 def receive_small_array(channel: socket.socket, shape: tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any]:
     """Receive exactly the bytes of the declared array."""
     values = np.empty(shape, dtype)
-    left = values.reshape(-1).view(np.uint8).data
-    while left.nbytes:
-        try:
-            count = channel.recv_into(left)
-        except OSError as fault:
-            raise EndedError from fault
-        if not count:
-            raise EndedError
-        left = left[count:]
+    _fill(channel, values.reshape(-1).view(np.uint8).data)
     return check_values(values)
 
 

@@ -228,13 +228,19 @@ def draw_trajectory(trajectory: Trajectory, *, title: str) -> bytes:
 
 def _draw_space(axes: Any, trajectory: Trajectory) -> None:
     from matplotlib.ticker import MaxNLocator
+    from mpl_toolkits.mplot3d.art3d import Poly3DCollection
 
     shown = np.unique(np.linspace(0, len(trajectory.reference) - 1, _MAX_PLANES).round().astype(int))
     paths: list[tuple[Floats, str, str, Any]] = [(trajectory.reference, _REFERENCE, "reference", "solid")]
     if trajectory.predicted is not None:
         paths.append((trajectory.predicted, _PREDICTED, "prediction", (0, (4, 2))))
-    for corners, colour, label, style in paths:
-        _draw_path(axes, corners, shown, colour=colour, label=label, style=style)
+    for corners, colour, label, style in paths:  # the path of each corner, and some of the frames as planes
+        placed = corners[:, :, [0, 2, 1]]
+        for corner in range(4):
+            x, y, z = placed[:, corner].T
+            axes.plot(x, y, z, color=colour, linestyle=style, linewidth=1.4, label=label if corner == 0 else None)
+        planes = Poly3DCollection(list(placed[shown]), facecolor=colour, edgecolor=colour, alpha=0.06, linewidth=0.7)
+        axes.add_collection3d(planes)
     everything = np.concatenate([corners.reshape(-1, 3) for corners, *_ in paths])
     lowest, highest = everything.min(axis=0), everything.max(axis=0)
     middle, reach = (lowest + highest) / 2, max(1.0, float((highest - lowest).max())) / 2
@@ -254,20 +260,6 @@ def _draw_space(axes: Any, trajectory: Trajectory) -> None:
         axis.set_major_locator(MaxNLocator(4))
     axes.tick_params(labelsize=9, pad=1)
     axes.plot([], [], [], color=_IDENTITY, linewidth=1.2, label="identity baseline")
-
-
-def _draw_path(  # noqa: PLR0913  (a line and its looks)
-    axes: Any, corners: Floats, shown: NDArray[np.int64], *, colour: str, label: str, style: Any
-) -> None:
-    """The path of each corner, and some of the frames as planes."""
-    from mpl_toolkits.mplot3d.art3d import Poly3DCollection
-
-    placed = corners[:, :, [0, 2, 1]]
-    for corner in range(4):
-        x, y, z = placed[:, corner].T
-        axes.plot(x, y, z, color=colour, linestyle=style, linewidth=1.4, label=label if corner == 0 else None)
-    planes = Poly3DCollection(list(placed[shown]), facecolor=colour, edgecolor=colour, alpha=0.06, linewidth=0.7)
-    axes.add_collection3d(planes)
 
 
 def _draw_errors(axes: Any, trajectory: Trajectory, level: str, *, last: bool) -> None:

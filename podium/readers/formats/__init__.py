@@ -20,18 +20,13 @@ VOLUME_ENDINGS = tuple(
 )
 
 REFUSED_ENDINGS = {
-    ".mhd": "a header without its pixels",
+    **dict.fromkeys((".mhd", ".nhdr", ".hdr"), "a header without its pixels"),
+    **dict.fromkeys((".img", ".img.gz"), "pixels without their header"),
+    **dict.fromkeys((".gipl", ".gipl.gz"), "a GIPL file"),
+    **dict.fromkeys((".npy", ".npz"), "a numpy file"),
     ".nrrd": "an NRRD file",
-    ".nhdr": "a header without its pixels",
     ".vtk": "a VTK file",
-    ".gipl": "a GIPL file",
-    ".gipl.gz": "a GIPL file",
     ".dcm": "a DICOM file",
-    ".hdr": "a header without its pixels",
-    ".img": "pixels without their header",
-    ".img.gz": "pixels without their header",
-    ".npy": "a numpy file",
-    ".npz": "a numpy file",
 }
 
 _ACCEPTED = f"{', '.join(IMAGE_ENDINGS[:-1])} or {IMAGE_ENDINGS[-1]}"

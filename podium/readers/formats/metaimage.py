@@ -45,29 +45,11 @@ FLAGS = ("BinaryData", "BinaryDataByteOrderMSB", "ElementByteOrderMSB", "Compres
 VECTORS = ("ElementSpacing", "ElementSize", "Offset", "Position", "Origin", "CenterOfRotation")
 MATRICES = ("TransformMatrix", "Rotation", "Orientation")
 OTHER_KNOWN = (
-    "ElementNumberOfChannels",
-    "CompressedDataSize",
-    "CompressionLevel",
-    "ElementDataFile",
-    "HeaderSize",
-    "AnatomicalOrientation",
-    "DistanceUnits",
-    "Modality",
-    "ElementMin",
-    "ElementMax",
-    "ElementNBits",
-    "ElementToIntensityFunctionSlope",
-    "ElementToIntensityFunctionOffset",
-    "SequenceID",
-    "ObjectSubType",
-    "Comment",
-    "AcquisitionDate",
-    "Name",
-    "ID",
-    "ParentID",
-    "Color",
-    "FileFormatVersion",
-    "FormTypeName",
+    *("ElementNumberOfChannels", "ElementDataFile", "CompressedDataSize", "CompressionLevel", "HeaderSize"),
+    *("AnatomicalOrientation", "DistanceUnits", "Modality", "AcquisitionDate", "Color", "Comment", "SequenceID"),
+    *("ElementMin", "ElementMax", "ElementNBits", "ElementToIntensityFunctionSlope"),
+    *("ElementToIntensityFunctionOffset", "FileFormatVersion", "FormTypeName", "ObjectSubType"),
+    *("Name", "ID", "ParentID"),
 )
 KNOWN = frozenset((*REQUIRED, *FLAGS, *VECTORS, *MATRICES, *OTHER_KNOWN))
 KNOWN_BY_LOWER_CASE = {key.lower(): key for key in KNOWN}
@@ -102,7 +84,8 @@ def _fields(file: SafeFile) -> tuple[dict[str, str], int]:
         offset = end + 1
         match = LINE.fullmatch(line)
         if match is None:
-            raise Refused(f"The header of '{file.name}' has a line that is not 'Key = value': '{_excerpt(line)}'.")
+            shown = escape_for_display(line[:60].decode("utf-8", "replace"))
+            raise Refused(f"The header of '{file.name}' has a line that is not 'Key = value': '{shown}'.")
         key = match[1].decode("ascii")
         value = match[2].decode("utf-8", "replace")
         if key not in KNOWN and key.lower() in KNOWN_BY_LOWER_CASE:
@@ -120,10 +103,6 @@ def _fields(file: SafeFile) -> tuple[dict[str, str], int]:
         fields[key] = value
 
 
-def _excerpt(line: bytes) -> str:
-    return escape_for_display(line[:60].decode("utf-8", "replace"))
-
-
 @dataclass(frozen=True)
 class _Checked:
     """The fields of one header, each turned into a value or refused."""
@@ -135,7 +114,7 @@ class _Checked:
         self.check_presence()
         axes = self.whole_number("NDims")
         check_axes(self.file, axes)
-        compressed = self.check_flags()
+        compressed, byte_order = self.check_flags(), self.byte_order()
         shape = self.shape(axes)
         check_lengths(self.file, shape)
         if "ElementNumberOfChannels" in self.fields:
@@ -144,13 +123,14 @@ class _Checked:
         if element_type not in PIXEL_TYPES:
             kind = escape_for_display(element_type)
             raise Refused(f"'{self.file.name}' has the ElementType '{kind}'; save a plain integer or float type.")
-        self.check_compressed_size(data_offset)
+        if compressed:
+            self.check_compressed_size(data_offset)
         self.check_geometry(axes)
         pixel_type = PIXEL_TYPES[element_type]
         return ImageHeader(
             shape=shape,
             pixel_bytes=int(pixel_type[-1]),
-            dtype=self.byte_order() + pixel_type,
+            dtype=byte_order + pixel_type,
             content_offset=data_offset,
             wrapping=ZLIB_OR_GZIP if compressed else None,
         )
@@ -181,15 +161,14 @@ class _Checked:
                 raise Refused(f"The header of '{self.file.name}' must say True or False for '{key}'.")
         if self.fields["BinaryData"] != "True":
             raise Refused(f"'{self.file.name}' stores its pixels as text; save it with BinaryData = True.")
-        orders = {self.fields[key] for key in ("BinaryDataByteOrderMSB", "ElementByteOrderMSB") if key in self.fields}
-        if len(orders) > 1:
-            raise Refused(f"The header of '{self.file.name}' gives two different byte orders.")
         return self.fields.get("CompressedData") == "True"
 
     def byte_order(self) -> str:
         """NumPy's character for it; MetaIO writes little-endian unless told otherwise."""
-        flags = [self.fields[key] for key in ("BinaryDataByteOrderMSB", "ElementByteOrderMSB") if key in self.fields]
-        return ">" if "True" in flags else "<"
+        orders = {self.fields[key] for key in ("BinaryDataByteOrderMSB", "ElementByteOrderMSB") if key in self.fields}
+        if len(orders) > 1:
+            raise Refused(f"The header of '{self.file.name}' gives two different byte orders.")
+        return ">" if "True" in orders else "<"
 
     def shape(self, axes: int) -> tuple[int, ...]:
         lengths = [length for length in self.fields["DimSize"].split(" ") if length]
@@ -198,8 +177,6 @@ class _Checked:
         return tuple(int(length) for length in reversed(lengths))
 
     def check_compressed_size(self, data_offset: int) -> None:
-        if self.fields.get("CompressedData") != "True":
-            return
         if "CompressedDataSize" not in self.fields:
             raise Refused(f"The header of '{self.file.name}' has no 'CompressedDataSize'.")
         declared = self.whole_number("CompressedDataSize")

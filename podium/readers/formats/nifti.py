@@ -7,6 +7,7 @@ must agree, which they do for 2 or 3 axes.
 
 import math
 import struct
+from dataclasses import replace
 from functools import partial
 
 from podium.errors import Refused
@@ -115,13 +116,10 @@ NIFTI = ImageFormat(
     check_pixels=check_pixels,
     has_geometry=True,
 )
-GZIPPED_NIFTI = ImageFormat(
+GZIPPED_NIFTI = replace(
+    NIFTI,
     name="gzipped NIfTI",
     endings=(".nii.gz",),
-    image_io="NiftiImageIO",
-    matches=is_nifti,
     read_header=partial(read_nifti_header, gzipped=True),
-    check_pixels=check_pixels,
     gzipped=True,
-    has_geometry=True,
 )

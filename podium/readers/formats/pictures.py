@@ -36,10 +36,6 @@ UNSIGNED, SIGNED, FLOAT = 1, 2, 3
 PIXEL_BYTES = {(bits, kind): bits // 8 for bits in (8, 16, 32) for kind in (UNSIGNED, SIGNED)} | {(32, FLOAT): 4}
 
 
-def is_png(start: bytes) -> bool:
-    return start.startswith(SIGNATURE)
-
-
 def read_png_header(file: SafeFile) -> ImageHeader:
     """Grey images of 8 or 16 bits. Fewer bits are refused since the library would stretch their values to 0..255."""
     start = file.first_bytes(29)
@@ -82,7 +78,7 @@ PNG = ImageFormat(
     name="PNG",
     endings=(".png",),
     image_io="PNGImageIO",
-    matches=is_png,
+    matches=lambda start: start.startswith(SIGNATURE),
     read_header=read_png_header,
 )
 
@@ -103,10 +99,6 @@ class _Layout:
     @property
     def entry_bytes(self) -> int:
         return 4 + 2 * self.value_bytes
-
-
-def is_tiff(start: bytes) -> bool:
-    return start[:4] in (b"II*\0", b"MM\0*", b"II+\0", b"MM\0+")
 
 
 def read_tiff_header(file: SafeFile) -> ImageHeader:
@@ -216,6 +208,6 @@ TIFF = ImageFormat(
     name="TIFF",
     endings=(".tif", ".tiff"),
     image_io="TIFFImageIO",
-    matches=is_tiff,
+    matches=lambda start: start[:4] in (b"II*\0", b"MM\0*", b"II+\0", b"MM\0+"),
     read_header=read_tiff_header,
 )

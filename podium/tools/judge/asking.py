@@ -156,17 +156,14 @@ class Meter:
             live = self._stream.isatty()
             if live or now - self._shown >= _SECONDS_BETWEEN_LINES:
                 self._shown = now
-                line = self._line(now)
+                left = (now - self._started) / self._done * (self._total - self._done)
+                line = f"{self._label}: {self._done} of {self._total}, {self.summary()}, {left:.0f} s left"
                 print(f"\r\x1b[2K{line}" if live else line, file=self._stream, end="" if live else "\n", flush=True)
 
     def close(self) -> None:
         """Clear the line of a terminal."""
         if self._stream.isatty():
             print("\r\x1b[2K", file=self._stream, end="", flush=True)
-
-    def _line(self, now: float) -> str:
-        left = (now - self._started) / self._done * (self._total - self._done)
-        return f"{self._label}: {self._done} of {self._total}, {self.summary()}, {left:.0f} s left"
 
     def summary(self) -> str:
         """The totals as text."""

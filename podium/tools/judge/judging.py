@@ -384,20 +384,14 @@ def radfact_aggregates(cases: Sequence[CaseFigures]) -> dict[str, float]:
 def final_figures(
     radfact: Mapping[str, float], *, captioning: float, rule: ClinicalRule, weights: FinalWeights
 ) -> dict[str, Any]:
-    """`radfact`, `clinical` by the chosen rule, and score_final, the weighted sum of clinical and captioning."""
-    clinical = radfact[rule]
+    """`radfact`, `clinical` by the chosen rule, and score_final, the weighted sum of clinical and captioning; its lower
+    bound is what it would be if every failed or suspicious verdict were "not entailed"."""
+    bound = radfact["lower_bound" if rule == "f1_of_means" else "mean_of_f1_lower_bound"]
     return {
         "radfact": dict(radfact),
         "radfact_known": 1,
-        "clinical": clinical,
+        "clinical": radfact[rule],
         "captioning": captioning,
-        "score_final": weights.clinical * clinical + weights.captioning * captioning,
+        "score_final": weights.clinical * radfact[rule] + weights.captioning * captioning,
+        "score_final_lower_bound": weights.clinical * bound + weights.captioning * captioning,
     }
-
-
-def final_lower_bound(
-    radfact: Mapping[str, float], *, captioning: float, rule: ClinicalRule, weights: FinalWeights
-) -> float:
-    """score_final if every failed or suspicious verdict were "not entailed"."""
-    clinical = radfact["lower_bound" if rule == "f1_of_means" else "mean_of_f1_lower_bound"]
-    return weights.clinical * clinical + weights.captioning * captioning

@@ -44,7 +44,6 @@ from podium.tools.judge.judging import (
     case_figures,
     count_doubts,
     final_figures,
-    final_lower_bound,
     judge_pairs,
     radfact_aggregates,
 )
@@ -177,9 +176,8 @@ def find_teams(targets: Sequence[Path], *, submissions: Path | None) -> list[Tea
     """
     teams = [_team(target, submissions, alone=len(targets) == 1) for target in targets]
     names = [team.name for team in teams]
-    twice = sorted({name for name in names if names.count(name) > 1})
-    if twice:
-        raise UsageError(f"Two of the submissions are called '{twice[0]}'; rename one, since results go by name.")
+    if twice := [name for name in names if names.count(name) > 1]:
+        raise UsageError(f"Two of the submissions are called '{min(twice)}'; rename one, since results go by name.")
     return teams
 
 
@@ -378,13 +376,14 @@ def _finish(
     counted = list(cases.values())
     doubts = count_doubts(counted)
     complete = doubts.failure_share <= prepared.judge.failure_threshold
-    aggregates = dict(evaluation.aggregates)
+    final: dict[str, Any] = {}
     if complete:
-        radfact, captioning = radfact_aggregates(counted), aggregates["captioning"]
-        rule, weights = prepared.settings.clinical, prepared.settings.weights
-        lower = final_lower_bound(radfact, captioning=captioning, rule=rule, weights=weights)
-        aggregates |= final_figures(radfact, captioning=captioning, rule=rule, weights=weights)
-        aggregates["score_final_lower_bound"] = lower
+        final = final_figures(
+            radfact_aggregates(counted),
+            captioning=evaluation.aggregates["captioning"],
+            rule=prepared.settings.clinical,
+            weights=prepared.settings.weights,
+        )
     rows = published_results(
         [
             _with_radfact(result, cases[result.case], keep_evidence=request.keep_evidence)
@@ -399,28 +398,29 @@ def _finish(
     judged_file = evaluation.model_copy(
         update={
             "aggregates": prepared.task.challenge.published(
-                aggregates, evaluation.results, per_case=prepared.per_case, decimals=common.published_decimals
+                {**evaluation.aggregates, **final},
+                evaluation.results,
+                per_case=prepared.per_case,
+                decimals=common.published_decimals,
             ),
             "settings": {**evaluation.settings, REPORTS.name: prepared.settings.model_dump(mode="json")},
             "provenance": {"judge": _provenance(prepared.settings, counted, doubts, host=host)},
             "results": rows,
         }
     )
-    written = write_metrics(judged_file, request.output / name)
-    if complete:
-        return TeamVerdict(
-            team=name,
-            written=written,
-            score_final=aggregates["score_final"],
-            lower_bound=aggregates["score_final_lower_bound"],
-            doubts=doubts,
-        )
-    problem = OrganiserError(
+    too_many_failed = (
         f"{doubts.failure_share:.1%} of the verdicts on '{name}' failed, "
         f"more than {prepared.judge.failure_threshold:.1%}: no aggregate was written. "
         "Run it again to ask only what failed."
     )
-    return TeamVerdict(team=name, written=written, doubts=doubts, problem=problem)
+    return TeamVerdict(
+        team=name,
+        written=write_metrics(judged_file, request.output / name),
+        score_final=final.get("score_final"),
+        lower_bound=final.get("score_final_lower_bound"),
+        doubts=doubts,
+        problem=None if complete else OrganiserError(too_many_failed),
+    )
 
 
 def _with_radfact(result: CaseResult, figures: CaseFigures, *, keep_evidence: bool) -> CaseResult:
@@ -437,17 +437,8 @@ def _provenance(
 ) -> dict[str, Any]:
     """How the figures were computed. The date is that of the newest answer used, so a second run gives the same."""
     judge = settings.judge
-    used = [
-        item
-        for case in cases
-        for item in (
-            case.judged.candidate,
-            case.judged.reference,
-            *case.judged.candidate_verdicts,
-            *case.judged.reference_verdicts,
-        )
-        if item is not None
-    ]
+    pairs = [case.judged for case in cases]
+    used = [(each.candidate, each.reference, *each.candidate_verdicts, *each.reference_verdicts) for each in pairs]
     return {
         "package": PACKAGE,
         "package_version": PINNED_VERSION,
@@ -458,7 +449,7 @@ def _provenance(
         "prompt_hash": prompt_hash(judge.report_type),
         "clinical": settings.clinical,
         "max_report_characters": judge.max_report_characters,
-        "date": max((item.day for item in used), default=""),
+        "date": max((item.day for items in used for item in items if item is not None), default=""),
         "verdicts": doubts.verdicts,
         "failure_threshold": judge.failure_threshold,
         "failed_verdicts": doubts.failed,
@@ -468,9 +459,8 @@ def _provenance(
 def order_warning(outcomes: Sequence[TeamVerdict]) -> str | None:
     """A warning if the order of the teams by lower bound differs from that by score; teams may share a place."""
     teams = [each.team for each in outcomes if each.score_final is not None]
-    scores = [each.score_final for each in outcomes if each.score_final is not None]
-    bounds = [each.lower_bound for each in outcomes if each.lower_bound is not None]
-    by_score, by_bound = _places(scores), _places(bounds)
+    by_score = _places([each.score_final for each in outcomes if each.score_final is not None])
+    by_bound = _places([each.lower_bound for each in outcomes if each.lower_bound is not None])
     if by_score == by_bound:
         return None
     return (

@@ -33,7 +33,7 @@ _REMINDER = "The last answer did not follow the JSON schema. Answer with JSON th
 _RESUME = "Answers so far are in the cache: run it again to ask the rest."
 
 _BROKE_SCHEMA = "answer not in the requested form"
-_TEMPORARY = frozenset((408, 409, 425, 429))
+_TEMPORARY = frozenset((408, 409, 425, 429))  # asking again may help, as it may from 500 on
 _QUOTA = "insufficient_quota"
 _MAX_BACKOFF_SECONDS = 60.0
 _MAX_REQUESTED_SECONDS = 3600.0
@@ -112,9 +112,12 @@ class Judge:
             except openai.APIConnectionError as error:
                 reason = connection_fault(error)
             except openai.APIStatusError as error:
-                reason = status_fault(error)
-                self._stop_where_final(error)
-                if not is_temporary(error):
+                reason = f"access denied (status {code})" if (code := error.status_code) == 403 else f"status {code}"
+                totals = self._meter.totals
+                if problem := final_fault(error, has_answered=totals.calls + totals.hits > 0):
+                    self.stop()
+                    raise JudgeStopped(problem) from None
+                if code not in _TEMPORARY and code < 500:
                     break
                 requested = requested_seconds(error.response.headers)
                 wait = wait if requested is None else requested
@@ -143,13 +146,6 @@ class Judge:
             answer_tokens=getattr(usage, "completion_tokens", None) or 0,
         )
         return _content(completion, response_format)
-
-    def _stop_where_final(self, error: openai.APIStatusError) -> None:
-        totals = self._meter.totals
-        problem = final_fault(error, has_answered=totals.calls + totals.hits > 0)
-        if problem is not None:
-            self.stop()
-            raise JudgeStopped(problem) from None
 
     def _stop_after_many(self, reason: str) -> None:
         with self._lock:
@@ -182,16 +178,6 @@ def connection_fault(error: openai.APIConnectionError) -> str:
                 return "no secure connection"
         cause = cause.__cause__ or cause.__context__
     return "connection broken"
-
-
-def status_fault(error: openai.APIStatusError) -> str:
-    """The status, with its meaning if access is denied."""
-    return "access denied (status 403)" if error.status_code == 403 else f"status {error.status_code}"
-
-
-def is_temporary(error: openai.APIStatusError) -> bool:
-    """Whether asking again may help."""
-    return error.status_code in _TEMPORARY or error.status_code >= 500
 
 
 def final_fault(error: openai.APIStatusError, *, has_answered: bool) -> str | None:

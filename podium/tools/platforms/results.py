@@ -204,7 +204,8 @@ def evaluate_for_orca(
                 executor=executor,
             )
             published = read_metrics(results.parent / METRICS_FILE)
-            figures = {**leaderboard_figures(published), **_counts(published.counts.model_dump())}
+            counts = {f"cases_{name}": number for name, number in published.counts.model_dump().items()}
+            figures = {**leaderboard_figures(published), **counts}
             status, errors = "SCORED", ""
         except SubmissionError as error:
             errors = _shortened(str(error))
@@ -226,10 +227,6 @@ def _problems(
     if missing := len(report.problems) - len(found):
         found.append(f"{missing} of {len(manifest.cases)} cases have no prediction.")
     return found, len(lost) < len(manifest.cases)
-
-
-def _counts(counts: Mapping[str, int]) -> dict[str, int]:
-    return {f"cases_{name}": number for name, number in counts.items()}
 
 
 def _read(results: Path) -> dict[str, Any]:
@@ -324,10 +321,8 @@ def _key(key: str) -> str:
 
 def _scalar(value: Any) -> str:
     match value:
-        case bool():
-            return "true" if value else "false"
-        case int():
-            return str(value)
+        case bool() | int():
+            return json.dumps(value)
         case float():
             text = repr(value)
             return text.replace("e", ".0e") if "e" in text and "." not in text else text

@@ -17,7 +17,6 @@ from podium.tools.judge.judging import (
     case_figures,
     count_doubts,
     final_figures,
-    final_lower_bound,
     radfact_aggregates,
 )
 from podium.tools.judge.run import TeamVerdict, order_warning
@@ -55,9 +54,11 @@ def test_golden_figures() -> None:
 
 @pytest.mark.parametrize(("rule", "clinical"), [("f1_of_means", 0.5), ("mean_of_f1", 0.4)])
 def test_the_final_score_is_080_clinical_and_020_captioning(rule: str, clinical: float) -> None:
-    figures = final_figures({"f1_of_means": 0.5, "mean_of_f1": 0.4}, captioning=0.25, rule=rule, weights=FinalWeights())
+    radfact = {"f1_of_means": 0.5, "mean_of_f1": 0.4, "lower_bound": 0.3, "mean_of_f1_lower_bound": 0.2}
+    figures = final_figures(radfact, captioning=0.25, rule=rule, weights=FinalWeights())
     assert figures["clinical"] == clinical
     assert figures["score_final"] == pytest.approx(0.8 * clinical + 0.05, rel=1e-12)
+    assert figures["score_final_lower_bound"] == pytest.approx(0.8 * (clinical - 0.2) + 0.05, rel=1e-12)
 
 
 @given(st.lists(st.tuples(STATUSES, STATUSES), min_size=1, max_size=5))
@@ -139,7 +140,8 @@ def test_the_lower_bound_is_the_score_without_doubtful_verdicts_and_never_above_
         ]
     )
     arguments = {"captioning": 0.5, "rule": rule, "weights": FinalWeights()}
-    bound, score = final_lower_bound(found, **arguments), final_figures(found, **arguments)["score_final"]
+    final = final_figures(found, **arguments)
+    bound, score = final["score_final_lower_bound"], final["score_final"]
     sound = radfact(
         [
             (mine.count(("entailed", False)), len(mine), theirs.count(("entailed", False)), len(theirs))
