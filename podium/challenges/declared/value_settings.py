@@ -194,6 +194,10 @@ class ClassSettings(ValueSettings):
     classes: ClassTable
     positive: FigureName | None = None
 
+    @property
+    def class_table(self) -> Mapping[str, Any]:
+        return self.classes
+
     @model_validator(mode="after")
     def _classes_differ(self) -> Self:
         _check_classes(self.classes)
