@@ -465,10 +465,7 @@ def _published(task: Task, evaluation: MetricsFile) -> MetricsFile:
         evaluation.results, per_case=common.per_case, key=task.digest, confidential=challenge.confidential
     )
     aggregates = challenge.published(
-        evaluation.aggregates,
-        evaluation.results,
-        per_case=common.per_case,
-        decimals=common.published_decimals,
+        evaluation.aggregates, evaluation.results, per_case=common.per_case, decimals=common.published_decimals
     )
     sealed = None
     if (public_key := task.folder.file.sealed().public_key) is not None:

@@ -1,7 +1,7 @@
 """Pictures of a declared challenge: figures by region, curves of probabilities and detections, scatter of numbers."""
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -118,44 +118,21 @@ def _of_numbers(value: AnyValueKind, facts: Sequence[Figures]) -> Iterator[Diagr
 
 def _of_probabilities(value: AnyValueKind, facts: Sequence[Figures]) -> Iterator[Diagram]:
     classes = [value.settings.positive] if value.settings.is_binary else list(value.settings.class_table)
-    curves: dict[str, dict[str, Points]] = {"roc": {}, "pr": {}, "calibration": {}}
+    scored = {}
     for name in classes:
-        scores = np.array([fact["prediction"][name] for fact in facts], dtype=np.float64)
         positive = np.array([fact["reference"] == name for fact in facts])
-        if positive.all() or not positive.any():
-            continue
-        curves["roc"][name] = _roc(scores, positive)
-        curves["pr"][name] = _precision_recall(scores, positive)
-        curves["calibration"][name] = _calibration(scores, positive)
-    if not curves["roc"]:
-        return
-    cases = f"{len(facts)} cases"
-    yield Diagram(
-        title=f"ROC: {value.title}",
-        x="False positive rate",
-        y="True positive rate",
-        share=True,
-        lines=curves["roc"],
-        diagonal=True,
-        told=f"{cases}; the dashed line is chance.",
-    )
-    yield Diagram(
-        title=f"Precision and recall: {value.title}",
-        x="Recall",
-        y="Precision",
-        share=True,
-        lines=curves["pr"],
-        told=f"{cases}, the threshold falling from left to right.",
-    )
-    yield Diagram(
-        title=f"Calibration: {value.title}",
-        x="Mean probability",
-        y="Share that is true",
-        share=True,
-        lines=curves["calibration"],
-        diagonal=True,
-        told=f"{cases} in at most {_BINS} bins; the dashed line is perfect calibration.",
-    )
+        if positive.any() and not positive.all():
+            scored[name] = np.array([fact["prediction"][name] for fact in facts], dtype=np.float64), positive
+    for title, x, y, curve, diagonal, told in _CURVES if scored else ():
+        yield Diagram(
+            title=f"{title}: {value.title}",
+            x=x,
+            y=y,
+            share=True,
+            lines={name: curve(*each) for name, each in scored.items()},
+            diagonal=diagonal,
+            told=f"{len(facts)} cases{told}",
+        )
 
 
 def _along(scores: Floats, positive: Any) -> tuple[Floats, Floats]:
@@ -179,6 +156,20 @@ def _precision_recall(scores: Floats, positive: Any) -> Points:
 def _calibration(scores: Floats, positive: Any) -> Points:
     bins = np.minimum((scores * _BINS).astype(int), _BINS - 1)
     return [(float(scores[bins == each].mean()), float(positive[bins == each].mean())) for each in np.unique(bins)]
+
+
+_CURVES: Sequence[tuple[str, str, str, Callable[[Floats, Any], Points], bool, str]] = (
+    ("ROC", "False positive rate", "True positive rate", _roc, True, "; the dashed line is chance."),
+    (
+        *("Precision and recall", "Recall", "Precision", _precision_recall),
+        *(False, ", the threshold falling from left to right."),
+    ),
+    (
+        *("Calibration", "Mean probability", "Share that is true", _calibration),
+        *(True, f" in at most {_BINS} bins; the dashed line is perfect calibration."),
+    ),
+)
+"""Title, axes, points, whether there is a diagonal, and what follows the number of cases."""
 
 
 def _thinned(points: Points, most: int) -> Points:

@@ -219,19 +219,12 @@ def _squares(pair: RegionPair, settings: RegionSettings) -> Sequence[float]:
     return ((given if isinstance(given, int | float) else _largest_difference_ml(pair, settings)) ** 2, 1)
 
 
+_difference: Callable[..., RegionFigure[Any]] = partial(RegionFigure, direction="lower", unit="ml", of=_difference_ml)
 VOLUME_METRICS = (
     RegionMetric(
         name="volume_difference_ml",
         definition="|Vp - Vg|",
-        figures={
-            "": RegionFigure(
-                title="Volume difference",
-                direction="lower",
-                unit="ml",
-                of=_difference_ml,
-                worst=_largest_difference_ml,
-            )
-        },
+        figures={"": _difference(title="Volume difference", worst=_largest_difference_ml)},
     ),
     RegionMetric(
         name="relative_volume_difference",
@@ -258,12 +251,8 @@ VOLUME_METRICS = (
         counts=_squares,
         only_pooled=True,
         figures={
-            "": RegionFigure(
-                title="Volume RMSE",
-                direction="lower",
-                unit="ml",
-                of=_difference_ml,
-                pooled=lambda totals: volume_rmse_ml(squares=totals[..., 0], cases=totals[..., 1]),
+            "": _difference(
+                title="Volume RMSE", pooled=lambda totals: volume_rmse_ml(squares=totals[..., 0], cases=totals[..., 1])
             )
         },
     ),
