@@ -235,31 +235,23 @@ def add_groups(board: Scoreboard[Any], groups: Mapping[str, Sequence[Figures]], 
 
 def recombined(board: Scoreboard[Any], aggregates: Figures, changed: Mapping[str, float]) -> dict[str, Any]:
     """`aggregates` with some figures changed, and every formula over them evaluated again."""
-    values = _Published(changed, aggregates)
+    values = _Published(aggregates, changed)
     again: dict[str, Any] = deepcopy(dict(aggregates))
     for path, value in changed.items():
         put(again, path, value)
     for formula in board.formulas:
-        values.changed[formula.path] = evaluated(formula, values)
-        if not np.isnan(values.changed[formula.path]).any():
-            put(again, formula.path, float(values.changed[formula.path].item()))
+        values[formula.path] = evaluated(formula, values)
+        if not np.isnan(values[formula.path]).any():
+            put(again, formula.path, float(values[formula.path].item()))
     return again
 
 
-class _Published(Mapping[str, Floats]):
+class _Published(dict[str, Floats]):
     """Published aggregates as the values that formulas read; NaN where a figure is not published, being undefined."""
 
-    def __init__(self, changed: Mapping[str, float], aggregates: Figures) -> None:
-        self.changed: dict[str, Floats] = {path: np.asarray(float(value)) for path, value in changed.items()}
+    def __init__(self, aggregates: Figures, changed: Mapping[str, float]) -> None:
+        super().__init__({path: np.asarray(float(value)) for path, value in changed.items()})
         self._aggregates = aggregates
 
-    def __getitem__(self, path: str) -> Floats:
-        if path in self.changed:
-            return self.changed[path]
+    def __missing__(self, path: str) -> Floats:
         return np.asarray(float(get(self._aggregates, path)) if holds(self._aggregates, path) else math.nan)
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.changed)
-
-    def __len__(self) -> int:
-        return len(self.changed)

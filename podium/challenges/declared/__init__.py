@@ -182,7 +182,6 @@ def _correct(value: AnyValueKind) -> CaseMetric[DeclaredCase]:
         name=f"{value.name}.correct",
         title=f"{title_of(value.name)} correct",
         direction="higher",
-        lowest=0,
         highest=1,
         worst=0,
         of=of,
@@ -237,18 +236,18 @@ class DeclaredOverlays(Overlays[Sources, Sources]):
             assert isinstance(ours, LabelImage)
             found_image = self._image(images, case=case, value=name, shape=ours.labels.shape)
             image = found_image.array if isinstance(found_image, Image) else found_image
-            at = _shown_slice(
-                ours.labels, theirs.labels, [number for each in value.regions.values() for number in each]
-            )
+            numbers = [number for each in value.regions.values() for number in each]
+            at = _shown_slice(ours.labels, theirs.labels, numbers)
+            shown = ... if at is None else at
             rows, columns = ours.spacing[-2:]
             overlays.append(
                 Overlay(
                     title=f"{title_of(value.title)}{'' if at is None else f', slice {at + 1} of {len(ours.labels)}'}",
-                    image=None if image is None else image if at is None else image[at],
+                    image=None if image is None else image[shown],
                     layers={
                         region: Outlined(
-                            prediction=np.isin(_sliced(theirs.labels, at), numbers),
-                            reference=np.isin(_sliced(ours.labels, at), numbers),
+                            prediction=np.isin(theirs.labels[shown], numbers),
+                            reference=np.isin(ours.labels[shown], numbers),
                         )
                         for region, numbers in value.regions.items()
                     },
@@ -294,10 +293,6 @@ def _shown_slice(reference: NDArray[Any], prediction: NDArray[Any], numbers: Seq
         if any(areas):
             return areas.index(max(areas))
     return len(reference) // 2
-
-
-def _sliced(labels: NDArray[Any], at: int | None) -> NDArray[Any]:
-    return labels if at is None else labels[at]
 
 
 def _pictures(settings: DeclaredSettings, rows: Sequence[Figures], aggregates: Figures) -> Sequence[Picture]:

@@ -221,7 +221,8 @@ class DeclaredFormat(Format[Sources, Sources, Mapping[str, object]]):
             beside=(TIMING_FILE,) if self._settings.time is not None else (),
             ignored=_IGNORED[1:] if texts else _IGNORED,
             ignore_case=bool(self._cases.ignore_case),
-            telling=_telling(tables),
+            # The names of tables identify a challenge, unlike `<case>.json`.
+            telling=re.compile("|".join(map(re.escape, tables))) if tables else None,
         )
 
     # References
@@ -418,8 +419,3 @@ def _together(pairings: Sequence[Pairing]) -> Pairing:
 
 def _no_rows(_: SafeFile) -> Iterator[tuple[str, Entry]]:
     return iter(())
-
-
-def _telling(tables: Mapping[str, ReadTable]) -> re.Pattern[str] | None:
-    """The names of tables identify a challenge, unlike `<case>.json`."""
-    return re.compile("|".join(map(re.escape, tables))) if tables else None
