@@ -106,11 +106,10 @@ class DeclaredScorer(Scorer[Sources, Mapping[str, object], DeclaredCase]):
         return list({problem.partition(" raises ")[0]: problem for problem in reversed(problems)}.values())
 
     def facts(self, case: DeclaredCase) -> Figures:
-        row: dict[str, Any] = {}
-        for name, value in self._format.values.items():
-            facts = value.facts(case.values[name])
-            if facts is not None:
-                row[name] = facts
+        values = self._format.values.items()
+        row: dict[str, Any] = {
+            name: facts for name, value in values if (facts := value.facts(case.values[name])) is not None
+        }
         for declared in self._declared:
             for path, fact in declared.facts.items():
                 put(row, path, fact(case))

@@ -27,9 +27,10 @@ def pictures_of(
     """From the published rows and aggregates: what rows do not show is not drawn. A line has about `most_points`."""
     found: list[Picture] = [*_grids(settings, aggregates)]
     for name, value in values_of(settings).items():
-        facts = [row.get(name) for row in rows]
-        if all(isinstance(fact, Mapping) for fact in facts) and facts:
-            found += _of_value(value, [fact for fact in facts if isinstance(fact, Mapping)])
+        facts = [fact for row in rows if isinstance(fact := row.get(name), Mapping)]
+        usable = [fact for fact in facts if fact.get("prediction") is not None]
+        if value.settings.kind in _OF_KIND and len(facts) == len(rows) and len(usable) > 1:
+            found += _OF_KIND[value.settings.kind](value, usable)
     found += _of_detections(settings, rows)
     return [
         replace(each, lines={name: _thinned(line, most_points) for name, line in each.lines.items()})
@@ -37,14 +38,6 @@ def pictures_of(
         else each
         for each in found
     ]
-
-
-def _of_value(value: AnyValueKind, facts: Sequence[Figures]) -> Iterator[Picture]:
-    usable = [fact for fact in facts if fact.get("prediction") is not None]
-    if value.settings.kind == "number" and len(usable) > 1:
-        yield from _of_numbers(value, usable)
-    if value.settings.kind == "probability" and len(usable) > 1:
-        yield from _of_probabilities(value, usable)
 
 
 # Regions
@@ -135,6 +128,9 @@ def _of_probabilities(value: AnyValueKind, facts: Sequence[Figures]) -> Iterator
         )
 
 
+_OF_KIND = {"number": _of_numbers, "probability": _of_probabilities}
+
+
 def _along(scores: Floats, positive: Any) -> tuple[Floats, Floats]:
     """True and false positives as the threshold falls, cases of equal score together."""
     order = np.argsort(-scores, kind="stable")
@@ -194,12 +190,14 @@ def _of_detections(settings: DeclaredSettings, rows: Sequence[Figures]) -> Itera
         if not findings or not len(candidates.hit) or not candidates.have_probabilities:
             continue
         hits, misses = _along(candidates.probability, candidates.hit)
+        rate = misses / len(rows)
+        shown = rate <= FROC_RATES[-1]
         if kind.name == "froc":
             yield Diagram(
                 title="FROC",
                 x="False positives per case",
                 y="Sensitivity",
-                lines={"all candidates": _froc_points(hits / findings, misses / len(rows))},
+                lines={"all candidates": [(0.0, 0.0), *zip(rate[shown], hits[shown] / findings, strict=True)]},
                 told=f"{findings} findings in {len(rows)} cases, up to {FROC_RATES[-1]:g} false positives per case.",
             )
         else:
@@ -211,8 +209,3 @@ def _of_detections(settings: DeclaredSettings, rows: Sequence[Figures]) -> Itera
                 lines={"all candidates": list(zip(hits / findings, hits / (hits + misses), strict=True))},
                 told=f"{len(candidates.hit)} candidates and {findings} findings in {len(rows)} cases.",
             )
-
-
-def _froc_points(sensitivity: Floats, rate: Floats) -> Points:
-    shown = rate <= FROC_RATES[-1]
-    return [(0.0, 0.0), *zip(rate[shown], sensitivity[shown], strict=True)]

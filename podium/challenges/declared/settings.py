@@ -49,6 +49,7 @@ _VALUE_KEYS: Mapping[str, Collection[str]] = {
     for model in get_args(get_args(AnyValue)[0])
     for kind in get_args(model.model_fields["kind"].annotation)
 }
+_ANY_KEY = frozenset(chain.from_iterable(_VALUE_KEYS.values()))
 _OTHER_PLACE = {"file": ("table",), "reference": ("reference_table", "table"), "reference_table": ("reference",)}
 """Keys of `[values]` that a value does not inherit where it has one of these."""
 
@@ -253,9 +254,9 @@ def examine(content: Any) -> Examined[DeclaredSettings]:
     content = content | {"values": filled} if isinstance(given, dict) else content
     problems = problems_of(_Outer, content, ())
     problems += [
-        ValidationProblem(key=("values", key), words=unknown_key(key, {*chain.from_iterable(_VALUE_KEYS.values())}))
+        ValidationProblem(key=("values", key), words=unknown_key(key, _ANY_KEY))
         for key in defaults
-        if not any(key in keys for keys in _VALUE_KEYS.values())
+        if key not in _ANY_KEY
     ]
     values, value_problems = _examined_values(filled)
     # What is wrong with a default is said once, at its place.
@@ -318,11 +319,10 @@ def _with_defaults(tables: Any) -> tuple[dict[str, Any], Mapping[str, Any]]:
     inherits no place of a prediction.
     """
     tables = tables if isinstance(tables, dict) else {}
-    known = {key for keys in _VALUE_KEYS.values() for key in keys}
     values = {
         name: table
         for name, table in tables.items()
-        if isinstance(table, dict) and (name not in known or isinstance(table.get("kind"), str))
+        if isinstance(table, dict) and (name not in _ANY_KEY or isinstance(table.get("kind"), str))
     }
     defaults = {key: value for key, value in tables.items() if key not in values}
     masks = {str(table.get("within")) for table in values.values()}
