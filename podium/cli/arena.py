@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 
 from podium.cli.arguments import (
     Group,
+    Parser,
     Verbs,
     add_group,
     add_verb,
-    add_workers,
     cell,
     console,
     count,
@@ -54,30 +54,16 @@ def add_verbs(verbs: Verbs) -> None:
 
 def _add_init(verbs: Verbs) -> None:
     parser = add_verb(verbs, "init", _init, "create an arena from finalists' reports and case images")
-    parser.add_argument("folder", type=Path, metavar="DIR", help="the folder to create")
-    parser.add_argument(
-        "--ranking", type=Path, required=True, metavar="FILE", help="the ranking.json that 'podium rank' wrote"
+    parser.add_value("folder", "DIR", "the folder to create")
+    parser.add_value("--ranking", "FILE", "the ranking.json that 'podium rank' wrote", required=True)
+    parser.add_value("--submissions", "DIR", "the submission of every team, as DIR/<team>", required=True)
+    parser.add_value(
+        "--cases", "DIR", "<case>.png, .jpg, .tif, .mha, .nii.gz, .stl, .ply, .obj, or <case>/", required=True
     )
-    parser.add_argument(
-        "--submissions", type=Path, required=True, metavar="DIR", help="the submission of every team, as DIR/<team>"
-    )
-    parser.add_argument(
-        "--cases",
-        type=Path,
-        required=True,
-        metavar="DIR",
-        help="<case>.png, .jpg, .tif, .mha, .nii.gz, .stl, .ply, .obj, or <case>/",
-    )
-    parser.add_argument(
-        "--top", type=positive_int, metavar="N", help="teams of this rank or better [the ranking's finalists, else 7]"
-    )
-    parser.add_argument("--seed", type=count, default=0, metavar="N", help="random seed for the pairing [%(default)s]")
-    parser.add_argument(
-        "--url", default="http://localhost:8000", metavar="URL", help="where raters reach the server [%(default)s]"
-    )
-    parser.add_argument(
-        "--instructions", type=Path, metavar="FILE", help="your own text for the raters, shown before the first matchup"
-    )
+    parser.add_value("--top", "N", "teams of this rank or better [the ranking's finalists, else 7]", type=positive_int)
+    parser.add_value("--seed", "N", "random seed for the pairing", type=count, default=0)
+    parser.add_value("--url", "URL", "where raters reach the server", default="http://localhost:8000")
+    parser.add_value("--instructions", "FILE", "your own text for the raters, shown before the first matchup")
 
 
 def _init(options: argparse.Namespace) -> int:
@@ -112,7 +98,7 @@ def _add_people(verbs: Verbs) -> None:
     _add_invite(verbs)
     revoke = add_verb(verbs, "revoke", _revoke, "revoke a rater's link; the votes are kept")
     _add_known_folder(revoke)
-    revoke.add_argument("name", metavar="NAME", help="the name used in the invitation")
+    revoke.add_value("name", "NAME", "the name used in the invitation")
 
 
 def _add_invite(verbs: Verbs) -> None:
@@ -122,21 +108,17 @@ def _add_invite(verbs: Verbs) -> None:
         "       podium arena invite [-h] [--matchups N] --from FILE [--output FILE] [DIR]\n"
         "       podium arena invite [-h] --organiser [DIR]"
     )
-    parser.add_argument(
+    parser.add_value(
         "words",
+        "[DIR] NAME",
+        "the arena's folder [the working folder], and the rater; one who is known gets a new link",
         nargs="*",
-        metavar="[DIR] NAME",
-        help="the arena's folder [the working folder], and the rater; one who is known gets a new link",
     )
-    parser.add_argument("--organiser", action="store_true", help="a new link for the organiser instead")
-    parser.add_argument(
-        "--from", type=Path, dest="source", metavar="FILE", help="many raters: a CSV file with name, e-mail, language"
-    )
-    parser.add_argument("--output", type=Path, metavar="FILE", help="where --from writes the links [standard output]")
-    parser.add_argument("--language", metavar="CODE", help="en, it, de, fr, es or zh [as the rater's browser asks]")
-    parser.add_argument(
-        "--matchups", type=positive_int, metavar="N", help="number of matchups for each rater [from arena.toml]"
-    )
+    parser.add_flag("--organiser", "a new link for the organiser instead")
+    parser.add_value("--from", "FILE", "many raters: a CSV file with name, e-mail, language", dest="source")
+    parser.add_value("--output", "FILE", "where --from writes the links [standard output]")
+    parser.add_value("--language", "CODE", "en, it, de, fr, es or zh [as the rater's browser asks]")
+    parser.add_value("--matchups", "N", "number of matchups for each rater [from arena.toml]", type=positive_int)
 
 
 def _invite(options: argparse.Namespace) -> int:
@@ -223,16 +205,16 @@ def _revoke(options: argparse.Namespace) -> int:
 def _add_serve(verbs: Verbs) -> None:
     parser = add_verb(verbs, "serve", _serve, "serve the arena until it is stopped")
     _add_known_folder(parser)
-    parser.add_argument("--host", default="127.0.0.1", metavar="ADDRESS", help="address to listen on [%(default)s]")
-    parser.add_argument(
+    parser.add_value("--host", "ADDRESS", "address to listen on", default="127.0.0.1")
+    parser.add_value(
         "--port",
+        "N",
+        "port to listen on",
         type=number(int, lambda port: 0 <= port <= 65535, "is not a port"),
         default=8000,
-        metavar="N",
-        help="port to listen on [%(default)s]",
     )
-    parser.add_argument("--certificate", type=Path, metavar="FILE", help="certificate for HTTPS, with --key")
-    parser.add_argument("--key", type=Path, metavar="FILE", help="the certificate's private key")
+    parser.add_value("--certificate", "FILE", "certificate for HTTPS, with --key")
+    parser.add_value("--key", "FILE", "the certificate's private key")
 
 
 def _serve(options: argparse.Namespace) -> int:
@@ -327,11 +309,9 @@ def _close(options: argparse.Namespace) -> int:
 def _add_result(verbs: Verbs) -> None:
     parser = add_verb(verbs, "result", _result, "write the ratings for 'podium rank --arena'")
     _add_known_folder(parser)
-    parser.add_argument("--output", type=Path, default=Path("arena.json"), metavar="FILE", help="[%(default)s]")
-    parser.add_argument(
-        "--by", choices=_RATINGS, default="elo-averaged", help="which rating decides the order [%(default)s]"
-    )
-    parser.add_argument("--provisional", action="store_true", help="while votes can still be cast")
+    parser.add_value("--output", "FILE", "", default=Path("arena.json"))
+    parser.add_value("--by", _RATINGS, "which rating decides the order", default="elo-averaged")
+    parser.add_flag("--provisional", "while votes can still be cast")
 
 
 def _result(options: argparse.Namespace) -> int:
@@ -357,13 +337,11 @@ def _result(options: argparse.Namespace) -> int:
 def _add_archive(verbs: Verbs) -> None:
     export = add_verb(verbs, "export", _export, "write all votes as CSV, or the whole arena as JSON lines")
     _add_known_folder(export)
-    export.add_argument(
-        "--output", type=Path, default=Path("votes.csv"), metavar="FILE", help=".csv or .jsonl [%(default)s]"
-    )
-    export.add_argument("--without-pictures", action="store_true", help="leave the files of the pictures out of .jsonl")
+    export.add_value("--output", "FILE", ".csv or .jsonl", default=Path("votes.csv"))
+    export.add_flag("--without-pictures", "leave the files of the pictures out of .jsonl")
     restore = add_verb(verbs, "import", _import, "restore an arena from the JSON lines of 'export'")
-    restore.add_argument("file", type=Path, metavar="FILE", help="the .jsonl file")
-    restore.add_argument("folder", type=Path, metavar="DIR", help="the folder to create")
+    restore.add_value("file", "FILE", "the .jsonl file")
+    restore.add_value("folder", "DIR", "the folder to create")
 
 
 def _export(options: argparse.Namespace) -> int:
@@ -414,41 +392,37 @@ def _viewer(_options: argparse.Namespace) -> int:
 
 def add_simulate(verbs: Verbs) -> None:
     parser = add_verb(verbs, "simulate", _simulate, "test the stop rule on arenas with known strengths")
-    parser.add_argument(
+    parser.add_value(
         "--gap",
+        "POINTS",
+        "points between neighbouring teams, 400 being odds of 10 to 1; repeat for more rows [25, 50, 100, 200]",
         dest="gaps",
         type=number(float, lambda points: 0 < points < math.inf, "is not a positive number"),
         action="append",
-        metavar="POINTS",
-        help="points between neighbouring teams, 400 being odds of 10 to 1; repeat for more rows [25, 50, 100, 200]",
     )
-    parser.add_argument(
-        "--teams",
-        type=number(int, lambda teams: teams >= 2, "is less than two teams"),
-        default=7,
-        metavar="N",
-        help="[%(default)s]",
+    parser.add_value(
+        "--teams", "N", "", type=number(int, lambda teams: teams >= 2, "is less than two teams"), default=7
     )
-    parser.add_argument("--raters", type=positive_int, default=10, metavar="N", help="[%(default)s]")
-    parser.add_argument("--cases", type=positive_int, default=40, metavar="N", help="[%(default)s]")
-    parser.add_argument(
+    parser.add_value("--raters", "N", "", type=positive_int, default=10)
+    parser.add_value("--cases", "N", "", type=positive_int, default=40)
+    parser.add_value(
         "--ties",
+        "SHARE",
+        "share of ties among the votes",
         type=number(float, lambda ties: 0 <= ties < 1, "is not between 0 and 1"),
         default=0.2,
-        metavar="SHARE",
-        help="share of ties among the votes [%(default)s]",
     )
-    parser.add_argument(
+    parser.add_value(
         "--case-spread",
+        "POINTS",
+        "standard deviation of a team's strength from case to case [%(default)g]",
         type=number(float, lambda points: 0 <= points < math.inf, "is not a number from 0 on"),
         default=100.0,
-        metavar="POINTS",
-        help="standard deviation of a team's strength from case to case [%(default)g]",
     )
-    parser.add_argument("--arena", type=Path, metavar="DIR", help="use the settings of this arena [the published ones]")
-    parser.add_argument("--runs", type=positive_int, default=200, metavar="N", help="arenas per row [%(default)s]")
-    parser.add_argument("--seed", type=count, default=0, metavar="N", help="random seed [%(default)s]")
-    add_workers(parser)
+    parser.add_value("--arena", "DIR", "use the settings of this arena [the published ones]")
+    parser.add_value("--runs", "N", "arenas per row", type=positive_int, default=200)
+    parser.add_value("--seed", "N", "random seed", type=count, default=0)
+    parser.add_workers()
 
 
 def _simulate(options: argparse.Namespace) -> int:
@@ -517,7 +491,5 @@ def _print_table(summaries: Sequence["SimulationSummary"]) -> None:
     console().print(made)
 
 
-def _add_known_folder(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "folder", type=Path, nargs="?", default=Path(), metavar="DIR", help="the arena's folder [the working folder]"
-    )
+def _add_known_folder(parser: Parser) -> None:
+    parser.add_value("folder", "DIR", "the arena's folder [the working folder]", nargs="?", default=Path())

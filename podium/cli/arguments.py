@@ -27,11 +27,13 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
+    from podium.challenges.format import ChallengeFolder
+
 Command = Callable[[argparse.Namespace], int]
 Number = TypeVar("Number", int, float)
 Group = Literal["score", "prepare", "rank", "review", "run"]
 """Every module of commands declares its `GROUP`: `podium --help` lists the commands by it, in this order."""
-Verbs: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
+Verbs: TypeAlias = "argparse._SubParsersAction[Parser]"
 
 BAKED_GROUND_TRUTH = Path(__file__).resolve().parents[2] / "ground-truth"
 CHALLENGE_VARIABLE = "PODIUM_CHALLENGE"
@@ -51,8 +53,35 @@ _MOST_OF_A_KIND = 15
 _MOST_LINES_OF_A_RECORD = 12
 
 
-class Parser(argparse.ArgumentParser):
-    """Suggests what was probably meant by an unknown command, option or choice."""
+class _Arguments(argparse._ActionsContainer):
+    """`words` are the help of an argument."""
+
+    def add_value(self, name: str, values: str | Collection[str], words: str, **more: Any) -> None:
+        """An argument that takes a value: one of several, or what a word such as N stands for; DIR, FILE, FOLDER and
+        PATH stand for paths. A default is added to the help, in brackets, unless it already has some."""
+        kind = {"metavar": values} if isinstance(values, str) else {"choices": values}
+        if values in ("DIR", "FILE", "FOLDER", "PATH"):
+            more.setdefault("type", Path)
+        if more.get("default") is not None and "[" not in words:
+            words = f"{words} [%(default)s]".lstrip()
+        self.add_argument(name, help=words, **kind, **more)
+
+    def add_flag(self, name: str, words: str) -> None:
+        self.add_argument(name, action="store_true", help=words)
+
+
+class _Group(_Arguments, argparse._ArgumentGroup):
+    """A part of the help."""
+
+
+class Parser(_Arguments, argparse.ArgumentParser):
+    """Has the arguments of several commands, and suggests what was probably meant by an unknown command, option or
+    choice."""
+
+    def add_argument_group(self, *args: Any, **kwargs: Any) -> _Group:
+        group = _Group(self, *args, **kwargs)
+        self._action_groups.append(group)
+        return group
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, list[str]]:
         """An unknown option is reported here, by the command's own parser, before arguments that are missing."""
@@ -70,8 +99,59 @@ class Parser(argparse.ArgumentParser):
             meant = did_you_mean(str(value), known) or f"; choose from: {', '.join(known)}"
             raise argparse.ArgumentError(action, f"'{value}' is not known{meant}")
 
+    def add_ground_truth(self, *, kind: Callable[[str], object] = Path) -> None:
+        """`kind` parses the argument, for commands that also take a URL."""
+        self.add_value(
+            "--ground-truth",
+            "DIR",
+            "a challenge folder, or a folder of challenge folders [/opt/ml/input/data/ground_truth if it is not empty, "
+            "else ground-truth]",
+            type=kind,
+        )
 
-def add_verb(verbs: Verbs, name: str, command: Command, summary: str) -> argparse.ArgumentParser:
+    def add_challenge(self) -> None:
+        self.add_value("--challenge", "NAME", f"the challenge, if there are several [${CHALLENGE_VARIABLE}]")
+
+    def add_workers(self) -> None:
+        self.add_value(
+            "--workers",
+            "N",
+            f"number of worker processes [as cores and memory allow, at most ${MAX_WORKERS_VARIABLE}: %(default)s]",
+            type=positive_int,
+            default=available_workers(),
+        )
+
+    def add_case_timeout(self) -> None:
+        self.add_value(
+            "--case-timeout",
+            "SECONDS",
+            "time limit per case; a case that takes longer fails [%(default)g]",
+            type=_positive_seconds,
+            default=CASE_TIMEOUT_SECONDS,
+        )
+
+    def add_time_limit(self) -> None:
+        self.add_value(
+            "--time-limit",
+            "SECONDS",
+            f"for the whole evaluation: cases that are not scored by then fail [${TIME_LIMIT_VARIABLE}, else none]",
+            type=_positive_seconds,
+            default=os.environ.get(TIME_LIMIT_VARIABLE) or None,  # argparse checks text as if it had been typed
+        )
+
+    def add_scheduler(self) -> None:
+        self.add_value(
+            "--scheduler",
+            "ADDRESS",
+            "tcp://HOST:PORT or the scheduler file of a Dask cluster, instead of this machine alone",
+        )
+
+    def add_images_and_references(self) -> None:
+        self.add_value("--images", "DIR", "<case>_0000 (CT) and <case>_0001 (PET), .nii.gz or .mha", required=True)
+        self.add_value("--references", "DIR", "<case>.nii.gz or <case>.mha", required=True)
+
+
+def add_verb(verbs: Verbs, name: str, command: Command, summary: str) -> Parser:
     """Add one command, with its summary in both help texts."""
     parser = verbs.add_parser(name, help=summary, description=f"{summary[0].upper()}{summary[1:]}.", epilog=EXIT_CODES)
     parser.set_defaults(command=command)
@@ -99,59 +179,23 @@ def summaries(verbs: Verbs, before: str = "") -> Iterator[tuple[str, str]]:
             yield from summaries(inner, f"{before}{listed.dest} ")
 
 
-def add_ground_truth(parser: argparse.ArgumentParser, *, kind: Callable[[str], object] = Path) -> None:
-    """`kind` parses the argument, for commands that also take a URL."""
-    parser.add_argument(
-        "--ground-truth",
-        type=kind,
-        metavar="DIR",
-        help="a challenge folder, or a folder of challenge folders "
-        "[/opt/ml/input/data/ground_truth if it is not empty, else ground-truth]",
-    )
-
-
-def add_challenge(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--challenge",
-        metavar="NAME",
-        help=f"the challenge, if there are several [${CHALLENGE_VARIABLE}]",
-    )
-
-
 def chosen_challenge(options: argparse.Namespace) -> str | None:
     """The challenge that was named on the command line or in the environment."""
     return options.challenge or os.environ.get(CHALLENGE_VARIABLE) or None
 
 
-def add_workers(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--workers",
-        type=positive_int,
-        default=available_workers(),
-        metavar="N",
-        help=f"number of worker processes [as cores and memory allow, at most ${MAX_WORKERS_VARIABLE}: %(default)s]",
-    )
+def ground_truth(options: argparse.Namespace) -> Path:
+    """The folder of --ground-truth, or the one that is used without it."""
+    from podium.challenges.format import locate_ground_truth
+
+    return locate_ground_truth(options.ground_truth, beside=BAKED_GROUND_TRUTH)
 
 
-def add_case_timeout(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--case-timeout",
-        type=_positive_seconds,
-        default=CASE_TIMEOUT_SECONDS,
-        metavar="SECONDS",
-        help="time limit per case; a case that takes longer fails [%(default)g]",
-    )
+def chosen_folder(options: argparse.Namespace) -> "ChallengeFolder":
+    """The challenge that was chosen, or the only one."""
+    from podium.evaluation import find_challenge
 
-
-def add_time_limit(parser: argparse.ArgumentParser) -> None:
-    given = os.environ.get(TIME_LIMIT_VARIABLE) or None
-    parser.add_argument(
-        "--time-limit",
-        type=_positive_seconds,
-        default=given,  # argparse checks a default that is text as if it had been typed
-        metavar="SECONDS",
-        help=f"for the whole evaluation: cases that are not scored by then fail [${TIME_LIMIT_VARIABLE}, else none]",
-    )
+    return find_challenge(ground_truth(options), chosen_challenge(options))
 
 
 def chosen_executor(options: argparse.Namespace) -> Processes:
@@ -162,14 +206,6 @@ def chosen_executor(options: argparse.Namespace) -> Processes:
         case_timeout_seconds=getattr(options, "case_timeout", CASE_TIMEOUT_SECONDS),
         progress=show_progress,
         score_until=None if time_limit is None else time.monotonic() + time_limit,
-    )
-
-
-def add_scheduler(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--scheduler",
-        metavar="ADDRESS",
-        help="tcp://HOST:PORT or the scheduler file of a Dask cluster, instead of this machine alone",
     )
 
 
@@ -186,17 +222,6 @@ def dask_executor(
         progress=progress,
         resources=resources or {},
     )
-
-
-def add_images_and_references(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--images",
-        type=Path,
-        required=True,
-        metavar="DIR",
-        help="<case>_0000 (CT) and <case>_0001 (PET), .nii.gz or .mha",
-    )
-    parser.add_argument("--references", type=Path, required=True, metavar="DIR", help="<case>.nii.gz or <case>.mha")
 
 
 def number(kind: Callable[[str], Number], is_right: Callable[[Number], bool], wrong: str) -> Callable[[str], Number]:

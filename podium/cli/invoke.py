@@ -14,7 +14,7 @@ from socketserver import ThreadingTCPServer
 from threading import Event, Lock, Thread
 from typing import Any
 
-from podium.cli.arguments import BAKED_GROUND_TRUTH, chosen_challenge, end
+from podium.cli.arguments import chosen_challenge, end, ground_truth
 from podium.cli.score import evaluate_submission
 from podium.errors import UsageError
 from podium.kernel import signals_blocked, unblock_signals
@@ -52,12 +52,10 @@ def serve_evaluations(options: argparse.Namespace) -> int:
 
 def _import_packages(options: argparse.Namespace) -> None:
     """Import packages before the first evaluation, which then starts faster."""
-    from podium.challenges.format import locate_ground_truth
     from podium.evaluation import import_packages
 
     with suppress(Exception):  # whatever is wrong, every evaluation reports it as it would without a server
-        ground_truth = locate_ground_truth(options.ground_truth, beside=BAKED_GROUND_TRUTH)
-        import_packages(ground_truth, challenge=chosen_challenge(options))
+        import_packages(ground_truth(options), challenge=chosen_challenge(options))
 
 
 def _listen(port: int) -> "EvaluationServer":

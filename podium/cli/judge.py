@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from podium.cli.arguments import (
     Group,
+    Parser,
     Verbs,
     add_verb,
     cell,
@@ -44,58 +45,27 @@ def add_verbs(verbs: Verbs) -> None:
 
 def add_judge(verbs: Verbs) -> None:
     parser = add_verb(verbs, "judge", _judge, "have an LLM judge add RadFact to a reports submission")
-    parser.add_argument(
-        "targets", type=Path, nargs="+", metavar="METRICS_OR_SUBMISSION", help="submissions, or their metrics.json"
-    )
-    parser.add_argument(
-        "--references",
-        type=Path,
-        required=True,
-        metavar="DIR",
-        help="the challenge's folder, or a folder of <case>.txt",
-    )
-    parser.add_argument(
-        "--submissions",
-        type=Path,
-        metavar="DIR",
-        help="the submissions of the teams, as DIR/<team>",
-    )
-    parser.add_argument("--model", metavar="NAME", help="the model that judges")
-    parser.add_argument("--base-url", metavar="URL", help="an OpenAI-compatible server [OpenAI's own]")
-    parser.add_argument(
-        "--report-type", choices=("general", "toothfairy", "bite2text"), help="which prompts to use [general]"
-    )
+    parser.add_value("targets", "METRICS_OR_SUBMISSION", "submissions, or their metrics.json", type=Path, nargs="+")
+    parser.add_value("--references", "DIR", "the challenge's folder, or a folder of <case>.txt", required=True)
+    parser.add_value("--submissions", "DIR", "the submissions of the teams, as DIR/<team>")
+    parser.add_value("--model", "NAME", "the model that judges")
+    parser.add_value("--base-url", "URL", "an OpenAI-compatible server [OpenAI's own]")
+    parser.add_value("--report-type", ("general", "toothfairy", "bite2text"), "which prompts to use [general]")
     parser.add_argument(
         "--remove-normal-findings",
         action=argparse.BooleanOptionalAction,
         help="judge only abnormal findings, or all; must be given here or in challenge.toml",
     )
-    parser.add_argument("--concurrency", type=int, metavar="N", help="questions asked at the same time [8]")
-    parser.add_argument(
-        "--failure-threshold", type=float, metavar="SHARE", help="share of failed verdicts that is tolerated [0.01]"
+    parser.add_value("--concurrency", "N", "questions asked at the same time [8]", type=int)
+    parser.add_value("--failure-threshold", "SHARE", "share of failed verdicts that is tolerated [0.01]", type=float)
+    parser.add_value("--output", "DIR", "where to write <team>/metrics.json", default=Path("judged"))
+    parser.add_flag("--overwrite", "replace an existing metrics.json")
+    parser.add_value("--cache", "FILE", "where answers are stored and reused", default=Path("judge-answers.sqlite"))
+    parser.add_flag("--keep-evidence", "write findings, verdicts and evidence into the per-case results")
+    parser.add_value(
+        "--per-case", ("full", "anonymous", "none"), "what the per-case results contain [as in challenge.toml]"
     )
-    parser.add_argument(
-        "--output", type=Path, default=Path("judged"), metavar="DIR", help="where to write <team>/metrics.json [judged]"
-    )
-    parser.add_argument("--overwrite", action="store_true", help="replace an existing metrics.json")
-    parser.add_argument(
-        "--cache",
-        type=Path,
-        default=Path("judge-answers.sqlite"),
-        metavar="FILE",
-        help="where answers are stored and reused [%(default)s]",
-    )
-    parser.add_argument(
-        "--keep-evidence", action="store_true", help="write findings, verdicts and evidence into the per-case results"
-    )
-    parser.add_argument(
-        "--per-case",
-        choices=("full", "anonymous", "none"),
-        help="what the per-case results contain [as in challenge.toml]",
-    )
-    parser.add_argument(
-        "--dry-run", action="store_true", help="only print how many calls a run would make, and their cost"
-    )
+    parser.add_flag("--dry-run", "only print how many calls a run would make, and their cost")
 
 
 def _judge(options: argparse.Namespace) -> int:
@@ -162,44 +132,26 @@ def _value(name: str, text: str) -> Any:
 
 def add_calibrate(verbs: Verbs) -> None:
     parser = add_verb(verbs, "judge calibrate", _calibrate, "compare the judge with the clinicians' votes")
-    parser.add_argument("--arena", type=Path, required=True, metavar="DIR", help="the arena's folder")
-    parser.add_argument(
+    parser.add_value("--arena", "DIR", "the arena's folder", required=True)
+    parser.add_value(
         "--judged",
-        type=Path,
+        "DIR",
+        "what 'podium judge' wrote: DIR/<team>/metrics.json of every team of the arena, with named cases",
         required=True,
-        metavar="DIR",
-        help="what 'podium judge' wrote: DIR/<team>/metrics.json of every team of the arena, with named cases",
     )
-    parser.add_argument(
+    parser.add_value(
         "--judged-again",
-        type=Path,
-        metavar="DIR",
-        help="a second run of the judge with another --cache: how often does it prefer the same report?",
+        "DIR",
+        "a second run of the judge with another --cache: how often does it prefer the same report?",
     )
-    parser.add_argument(
-        "--output",
-        type=Path,
-        default=Path("calibration.json"),
-        metavar="FILE",
-        help="for 'podium rank --calibration' [%(default)s]",
-    )
+    parser.add_value("--output", "FILE", "for 'podium rank --calibration'", default=Path("calibration.json"))
     _add_bootstrap(parser)
 
 
-def _add_bootstrap(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--confidence", type=inner_share, default=0.95, metavar="C", help="of every interval [%(default)s]"
-    )
-    parser.add_argument(
-        "--replicates",
-        type=positive_int,
-        default=1000,
-        metavar="N",
-        help="number of bootstrap replicates over cases [%(default)s]",
-    )
-    parser.add_argument(
-        "--seed", type=count, default=0, metavar="N", help="random seed for the bootstrap [%(default)s]"
-    )
+def _add_bootstrap(parser: Parser) -> None:
+    parser.add_value("--confidence", "C", "of every interval", type=inner_share, default=0.95)
+    parser.add_value("--replicates", "N", "number of bootstrap replicates over cases", type=positive_int, default=1000)
+    parser.add_value("--seed", "N", "random seed for the bootstrap", type=count, default=0)
 
 
 def _calibrate(options: argparse.Namespace) -> int:
@@ -246,14 +198,14 @@ def _print(found: "Calibration") -> None:
 
 def add_compare(verbs: Verbs) -> None:
     parser = add_verb(verbs, "judge compare", _compare, "compare judges that scored the same submissions")
-    parser.add_argument(
+    parser.add_value(
         "judged",
+        "JUDGED",
+        "what 'podium judge' wrote, one for every judge: its folder, or the metrics.json of one team",
         type=Path,
         nargs="+",
-        metavar="JUDGED",
-        help="what 'podium judge' wrote, one for every judge: its folder, or the metrics.json of one team",
     )
-    parser.add_argument("--output", type=Path, metavar="FILE", help="write the comparison as JSON")
+    parser.add_value("--output", "FILE", "write the comparison as JSON")
     _add_bootstrap(parser)
 
 

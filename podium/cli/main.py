@@ -15,16 +15,7 @@ from typing import get_args
 
 from podium import __version__
 from podium.cli import arena, judge, prepare, rank, run, score
-from podium.cli.arguments import (
-    EXIT_CODES,
-    Command,
-    Group,
-    Parser,
-    end,
-    end_log,
-    printed_log,
-    summaries,
-)
+from podium.cli.arguments import EXIT_CODES, Command, Group, Parser, end, end_log, printed_log, summaries
 from podium.errors import PodiumError, did_you_mean, missing_packages
 from podium.execution.executor import ONE_THREAD
 from podium.kernel import REQUESTS_TO_END, requested_to_end
@@ -165,9 +156,9 @@ def _discard_output() -> None:
                 os.dup2(nowhere.fileno(), stream.fileno())
 
 
-def make_parser() -> tuple[argparse.ArgumentParser, Collection[str]]:
+def make_parser() -> tuple[Parser, Collection[str]]:
     """The parser, and the names of its commands."""
-    parser: argparse.ArgumentParser = Parser(
+    parser = Parser(
         prog="podium",
         usage="podium [-h] [--version] COMMAND ...",
         description="Evaluate submissions to medical-imaging challenges by the challenges' own rules.",

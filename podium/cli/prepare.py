@@ -18,17 +18,15 @@ from podium.cli.arguments import (
     BAKED_GROUND_TRUTH,
     Group,
     Verbs,
-    add_case_timeout,
-    add_challenge,
-    add_ground_truth,
     add_group,
     add_verb,
-    add_workers,
     cell,
     chosen_challenge,
     chosen_executor,
+    chosen_folder,
     console,
     end,
+    ground_truth,
     say,
     subcommands,
     table,
@@ -75,9 +73,9 @@ def add_verbs(verbs: Verbs) -> None:
 
 def add_new(verbs: Verbs) -> None:
     parser = add_verb(verbs, "new", _new, "write a commented challenge folder to fill in")
-    parser.add_argument("name", metavar="NAME", help="the name of the challenge and of its folder")
-    parser.add_argument("--like", metavar="GALLERY", help="start from this entry of gallery/ [a template]")
-    parser.add_argument("--output", type=Path, metavar="DIR", help="where the folder NAME is made [ground-truth]")
+    parser.add_value("name", "NAME", "the name of the challenge and of its folder")
+    parser.add_value("--like", "GALLERY", "start from this entry of gallery/ [a template]")
+    parser.add_value("--output", "DIR", "where the folder NAME is made [ground-truth]")
 
 
 def _new(options: argparse.Namespace) -> int:
@@ -140,22 +138,17 @@ def _reference_names(text: str) -> list[str]:
 
 def add_check(verbs: Verbs) -> None:
     parser = add_verb(verbs, "check", _check, "check a challenge's settings and references before a build")
-    parser.add_argument(
+    parser.add_value(
         "folder",
-        type=Path,
+        "FOLDER",
+        "a challenge folder, or a folder of challenge folders [ground-truth]",
         nargs="?",
         default=BAKED_GROUND_TRUTH,
-        metavar="FOLDER",
-        help="a challenge folder, or a folder of challenge folders [ground-truth]",
     )
-    parser.add_argument(
-        "--images", type=Path, metavar="DIR", help="images to compare the references with: size and geometry"
-    )
-    parser.add_argument(
-        "--engines", action="store_true", help="also compare both engines on damaged copies of some references"
-    )
-    add_workers(parser)
-    add_case_timeout(parser)
+    parser.add_value("--images", "DIR", "images to compare the references with: size and geometry")
+    parser.add_flag("--engines", "also compare both engines on damaged copies of some references")
+    parser.add_workers()
+    parser.add_case_timeout()
 
 
 def _check(options: argparse.Namespace) -> int:
@@ -209,17 +202,14 @@ def _count(number: int, thing: str) -> str:
 
 def add_figures(verbs: Verbs) -> None:
     parser = add_verb(verbs, "figures", _figures, "list the figures of a challenge and where each may be used")
-    parser.add_argument("challenge", nargs="?", metavar="NAME", help="the challenge [the only one]")
-    add_ground_truth(parser)
+    parser.add_value("challenge", "NAME", "the challenge [the only one]", nargs="?")
+    parser.add_ground_truth()
 
 
 def _figures(options: argparse.Namespace) -> int:
     from podium.challenges import load_challenge
-    from podium.challenges.format import locate_ground_truth
-    from podium.evaluation import find_challenge
 
-    root = locate_ground_truth(options.ground_truth, beside=BAKED_GROUND_TRUTH)
-    board = load_challenge(find_challenge(root, chosen_challenge(options))).scoreboard
+    board = load_challenge(chosen_folder(options)).scoreboard
     of_cases = {metric.name: metric for metric in board.metrics}
     offline = {metric.name: metric for metric in board.offline_metrics} | {each.path: each for each in board.offline}
     tables: dict[str, Mapping[str, Metric | GivenFigure]] = {
@@ -246,23 +236,19 @@ def _figures(options: argparse.Namespace) -> int:
 
 def add_manifest(verbs: Verbs) -> None:
     parser = add_verb(verbs, "manifest", _manifest, "write the public case list for 'podium validate'")
-    parser.add_argument(
-        "--output", type=Path, default=Path("cases.json"), metavar="FILE", help="the file to write [cases.json]"
-    )
-    add_ground_truth(parser)
-    add_challenge(parser)
-    add_workers(parser)
-    add_case_timeout(parser)
+    parser.add_value("--output", "FILE", "the file to write", default=Path("cases.json"))
+    parser.add_ground_truth()
+    parser.add_challenge()
+    parser.add_workers()
+    parser.add_case_timeout()
 
 
 def _manifest(options: argparse.Namespace) -> int:
     from podium.challenges import load_challenge
-    from podium.challenges.format import locate_ground_truth
-    from podium.evaluation import find_challenge, prepare
+    from podium.evaluation import prepare
     from podium.validation import make_manifest, write_manifest
 
-    root = locate_ground_truth(options.ground_truth, beside=BAKED_GROUND_TRUTH)
-    folder = find_challenge(root, chosen_challenge(options))
+    folder = chosen_folder(options)
     task = prepare(folder, load_challenge(folder), chosen_executor(options))
     write_manifest(make_manifest(task), options.output)
     return end(f"Wrote {len(task.cases)} cases to {options.output}; it holds no reference value and may be published.")
@@ -273,19 +259,17 @@ def _manifest(options: argparse.Namespace) -> int:
 
 def add_leaderboard(verbs: Verbs) -> None:
     parser = add_verb(verbs, "leaderboard", _leaderboard, "print the phase settings to paste into Grand Challenge")
-    parser.add_argument("challenge", nargs="?", metavar="CHALLENGE", help="one challenge [all]")
-    add_ground_truth(parser)
+    parser.add_value("challenge", "CHALLENGE", "one challenge [all]", nargs="?")
+    parser.add_ground_truth()
 
 
 def _leaderboard(options: argparse.Namespace) -> int:
     from podium.challenges import load_challenge, phase_columns
-    from podium.challenges.format import locate_ground_truth, read_challenge_folders
-    from podium.evaluation import find_challenge
+    from podium.challenges.format import read_challenge_folders
     from podium.platform.privacy import phase_settings
 
-    root = locate_ground_truth(options.ground_truth, beside=BAKED_GROUND_TRUTH)
     name = chosen_challenge(options)
-    chosen = [find_challenge(root, name)] if name else list(read_challenge_folders(root).values())
+    chosen = [chosen_folder(options)] if name else list(read_challenge_folders(ground_truth(options)).values())
     settings = {folder.name: phase_settings(phase_columns(folder)) for folder in chosen}
     for folder in chosen:
         if differs := load_challenge(folder).ranking.not_live:
@@ -303,35 +287,25 @@ def _leaderboard(options: argparse.Namespace) -> int:
 def add_bundle(verbs: Verbs) -> None:
     platforms = add_group(verbs, "bundle", "write the files of a competition for another platform")
     parser = add_verb(platforms, "codabench", _codabench, "write a competition bundle for Codabench")
-    parser.add_argument("challenge", metavar="NAME", help="the challenge")
-    parser.add_argument(
-        "--output", type=Path, metavar="PATH", help="an archive, if it ends with .zip, or a folder [NAME-codabench.zip]"
+    parser.add_value("challenge", "NAME", "the challenge")
+    parser.add_value("--output", "PATH", "an archive, if it ends with .zip, or a folder [NAME-codabench.zip]")
+    parser.add_value(
+        "--image", "IMAGE", f"the image, as Codabench's worker can pull it [podium-codabench-NAME:{__version__}]"
     )
-    parser.add_argument(
-        "--image",
-        metavar="IMAGE",
-        help=f"the image, as Codabench's worker can pull it [podium-codabench-NAME:{__version__}]",
-    )
-    parser.add_argument(
-        "--start", type=date.fromisoformat, metavar="DATE", help="the first day of the phase, as 2026-12-31 [today]"
-    )
-    add_ground_truth(parser)
+    parser.add_value("--start", "DATE", "the first day of the phase, as 2026-12-31 [today]", type=date.fromisoformat)
+    parser.add_ground_truth()
 
 
 def _codabench(options: argparse.Namespace) -> int:
-    from podium.challenges.format import locate_ground_truth
-    from podium.evaluation import find_challenge
     from podium.tools.platforms.bundle import BundlePlan, write_bundle
 
     name = options.challenge
-    root = locate_ground_truth(options.ground_truth, beside=BAKED_GROUND_TRUTH)
-    folder = find_challenge(root, name)
     plan = BundlePlan(
         image=options.image or f"podium-codabench-{name}:{__version__}",
         start=options.start or datetime.now(UTC).date(),
     )
     output = options.output or Path(f"{name}-codabench.zip")
-    files = write_bundle(folder, plan, output)
+    files = write_bundle(chosen_folder(options), plan, output)
     return end(f"Wrote {files} files to {output}; it holds the references, so it must not be published.")
 
 
@@ -341,7 +315,7 @@ def _codabench(options: argparse.Namespace) -> int:
 def add_keys(verbs: Verbs) -> None:
     tools = add_group(verbs, "keys", "the organiser's key for sealed rows: new")
     new = add_verb(tools, "new", _new_key, "make a key pair for sealed rows; print the public key")
-    new.add_argument("file", type=Path, metavar="FILE", help="where to write the secret key; keep it and back it up")
+    new.add_value("file", "FILE", "where to write the secret key; keep it and back it up")
 
 
 def _new_key(options: argparse.Namespace) -> int:
@@ -408,9 +382,7 @@ def _layers_in_force() -> list[str]:
 
 def add_completion(verbs: Verbs) -> None:
     parser = add_verb(verbs, "completion", _completion, "print what completes commands and options in your shell")
-    parser.add_argument(
-        "shell", choices=tuple(_SCRIPTS), help="the line for its start-up file is in docs/organisers.md"
-    )
+    parser.add_value("shell", tuple(_SCRIPTS), "the line for its start-up file is in docs/organisers.md")
     parser.add_argument("line", nargs="?", help=argparse.SUPPRESS)  # what is typed so far
 
 

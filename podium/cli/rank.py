@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from podium.cli.arguments import (
     UNBOUNDED,
     Group,
+    Parser,
     Verbs,
     add_verb,
     cell,
@@ -55,115 +56,102 @@ def add_verbs(verbs: Verbs) -> None:
 
 def add_rank(verbs: Verbs) -> None:
     parser = add_verb(verbs, "rank", _rank, "rank the teams and say how certain the ranking is")
-    parser.add_argument(
+    parser.add_value(
         "paths",
+        "TEAM",
+        "a team's folder or metrics.json, or a folder of teams or <team>.json; or one table of scores: .csv, "
+        ".tsv, .parquet, or - for standard input",
         type=Path,
         nargs="+",
-        metavar="TEAM",
-        help="a team's folder or metrics.json, or a folder of teams or <team>.json; or one table of scores: .csv, "
-        ".tsv, .parquet, or - for standard input",
     )
-    parser.add_argument(
+    parser.add_value(
         "--output",
-        type=Path,
+        "DIR",
+        "where to write the results; one folder per regime or task where these are separate",
         default=Path("ranking"),
-        metavar="DIR",
-        help="where to write the results; one folder per regime or task where these are separate [ranking]",
     )
-    parser.add_argument(
-        "--skip-broken", action="store_true", help="leave out teams without a usable metrics.json instead of stopping"
-    )
-    parser.add_argument("--key", type=Path, metavar="FILE", help="the organiser's secret key, which opens sealed rows")
+    parser.add_flag("--skip-broken", "leave out teams without a usable metrics.json instead of stopping")
+    parser.add_value("--key", "FILE", "the organiser's secret key, which opens sealed rows")
     _add_scheme(parser)
     _add_table(parser)
     _add_statistics(parser)
 
 
-def _add_scheme(parser: argparse.ArgumentParser) -> None:
+def _add_scheme(parser: Parser) -> None:
     parser.add_argument(
         "--scheme",
         choices=list(_SCHEMES),
         default="official",
         help="how to rank: " + "; ".join(f"{name}: {words}" for name, words in _SCHEMES.items()),
     )
-    parser.add_argument(
-        "--statistic",
-        choices=("mean", "median", "quantile"),
-        help="with aggregate-then-rank or rank-then-aggregate [mean]",
+    parser.add_value(
+        "--statistic", ("mean", "median", "quantile"), "with aggregate-then-rank or rank-then-aggregate [mean]"
     )
-    parser.add_argument(
-        "--quantile",
-        type=share,
-        metavar="Q",
-        help="with --statistic quantile: which quantile, from the worse end [0.05]",
+    parser.add_value(
+        "--quantile", "Q", "with --statistic quantile: which quantile, from the worse end [0.05]", type=share
     )
-    parser.add_argument(
-        "--holm", action="store_true", help="with test-then-rank: adjust p values over all ordered pairs"
-    )
-    parser.add_argument(
+    parser.add_flag("--holm", "with test-then-rank: adjust p values over all ordered pairs")
+    parser.add_value(
         "--platform-method",
-        choices=("absolute", "mean", "median"),
-        help="with the scheme platform [as in the challenge's phase settings]",
+        ("absolute", "mean", "median"),
+        "with the scheme platform [as in the challenge's phase settings]",
     )
-    parser.add_argument(
+    parser.add_value(
         "--metric",
+        "NAME",
+        "a per-case metric for the general schemes; may be repeated [those the challenge declares]",
         dest="metrics",
         action="append",
         default=[],
-        metavar="NAME",
-        help="a per-case metric for the general schemes; may be repeated [those the challenge declares]",
     )
-    parser.add_argument(
+    parser.add_value(
         "--weights",
+        "NAME=W,...",
+        "weights of the metrics' positions in the general schemes [1 each]",
         type=_assignments(_weight),
         action=_Merged,
         default={},
-        metavar="NAME=W,...",
-        help="weights of the metrics' positions in the general schemes [1 each]",
     )
-    parser.add_argument("--arena", type=Path, metavar="FILE", help="the arena's ratings, which order the finalists")
-    parser.add_argument(
-        "--break-arena-ties",
-        action="store_true",
-        help="with --arena: order teams of one group by their ratings; otherwise they share the rank",
+    parser.add_value("--arena", "FILE", "the arena's ratings, which order the finalists")
+    parser.add_flag(
+        "--break-arena-ties", "with --arena: order teams of one group by their ratings; otherwise they share the rank"
     )
-    parser.add_argument(
+    parser.add_value(
         "--calibration",
-        type=Path,
-        metavar="FILE",
-        help="what 'podium judge calibrate' wrote: the page shows how far the judge agrees with the clinicians",
+        "FILE",
+        "what 'podium judge calibrate' wrote: the page shows how far the judge agrees with the clinicians",
     )
 
 
-def _add_table(parser: argparse.ArgumentParser) -> None:
+def _add_table(parser: Parser) -> None:
     table = parser.add_argument_group(
         "tables of scores",
         "Long: the columns team, case, value and optionally metric, task, group, direction. Wide: team, case, "
         "optionally task and group, and one column per metric.",
     )
-    table.add_argument(
+    table.add_value(
         "--direction",
+        "NAME=higher,...",
+        "which direction of each metric is better; 'higher' or 'lower' alone means all others; hd95* means all "
+        "metrics that begin so",
         type=_directions,
         action=_Merged,
-        metavar="NAME=higher,...",
-        help="which direction of each metric is better; 'higher' or 'lower' alone means all others; hd95* means all "
-        "metrics that begin so",
     )
-    table.add_argument(
+    table.add_value(
         "--worst",
+        "NAME=VALUE,...",
+        "what a missing value counts as, by metric; hd95* means all metrics that begin so",
         type=_assignments(_finite),
         action=_Merged,
-        metavar="NAME=VALUE,...",
-        help="what a missing value counts as, by metric; hd95* means all metrics that begin so",
     )
-    table.add_argument(
+    table.add_value(
         "--missing",
-        choices=("worst", "exclude", "error"),
-        help="a missing value counts as the worst, excludes its case for all teams, or is an error [worst]",
+        ("worst", "exclude", "error"),
+        "a missing value counts as the worst, excludes its case for all teams, or is an error [worst]",
     )
 
 
-def _add_statistics(parser: argparse.ArgumentParser) -> None:
+def _add_statistics(parser: Parser) -> None:
     parser.add_argument(
         "--replicates",
         "--bootstraps",
@@ -173,15 +161,9 @@ def _add_statistics(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="number of bootstrap replicates over cases, 0 for none [%(default)s]",
     )
-    parser.add_argument(
-        "--seed", type=count, default=0, metavar="N", help="random seed for the bootstrap [%(default)s]"
-    )
-    parser.add_argument(
-        "--confidence", type=inner_share, default=0.95, metavar="C", help="of every interval [%(default)s]"
-    )
-    parser.add_argument(
-        "--alpha", type=inner_share, default=0.05, metavar="A", help="level of every test [%(default)s]"
-    )
+    parser.add_value("--seed", "N", "random seed for the bootstrap", type=count, default=0)
+    parser.add_value("--confidence", "C", "of every interval", type=inner_share, default=0.95)
+    parser.add_value("--alpha", "A", "level of every test", type=inner_share, default=0.05)
 
 
 def _rank(options: argparse.Namespace) -> int:
@@ -481,31 +463,16 @@ def _directions(text: str) -> dict[str, Any]:
 def add_report(verbs: Verbs) -> None:
     summary = "make a web page of a metrics.json or a ranking.json"
     parser = add_verb(verbs, "report", _report, summary)
-    parser.add_argument("file", type=Path, metavar="FILE", help="metrics.json, or ranking.json from 'podium rank'")
-    parser.add_argument(
-        "--output",
-        type=Path,
-        metavar="PATH",
-        help="the page to write, or a folder for report.html [the folder of the input]",
-    )
-    parser.add_argument(
-        "--key",
-        type=Path,
-        metavar="FILE",
-        help="the organiser's secret key, which opens the sealed rows of metrics.json",
-    )
+    parser.add_value("file", "FILE", "metrics.json, or ranking.json from 'podium rank'")
+    parser.add_value("--output", "PATH", "the page to write, or a folder for report.html [the folder of the input]")
+    parser.add_value("--key", "FILE", "the organiser's secret key, which opens the sealed rows of metrics.json")
     overlays = parser.add_argument_group(
         "overlays of the worst cases",
         "For organisers only: they show the hidden reference. Without --images they are drawn on black.",
     )
-    overlays.add_argument("--images", type=Path, metavar="DIR", help="the images that the predictions belong to")
-    overlays.add_argument(
-        "--submission",
-        type=Path,
-        metavar="DIR",
-        help="the submission; for a ranking a folder with one submission per team",
-    )
-    overlays.add_argument("--ground-truth", type=Path, metavar="DIR", help="the challenge's folder")
+    overlays.add_value("--images", "DIR", "the images that the predictions belong to")
+    overlays.add_value("--submission", "DIR", "the submission; for a ranking a folder with one submission per team")
+    overlays.add_value("--ground-truth", "DIR", "the challenge's folder")
 
 
 def _report(options: argparse.Namespace) -> int:

@@ -8,23 +8,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from podium.cli.arguments import (
-    BAKED_GROUND_TRUTH,
     Group,
     Verbs,
-    add_case_timeout,
-    add_challenge,
-    add_ground_truth,
     add_group,
-    add_images_and_references,
-    add_scheduler,
     add_verb,
-    add_workers,
     cell,
     chosen_challenge,
     console,
     count,
     dask_executor,
     end,
+    ground_truth,
     positive_int,
     table,
 )
@@ -34,7 +28,6 @@ from podium.execution.executor import ProgressFactory, available_workers, show_p
 from podium.execution.processes import Processes
 
 if TYPE_CHECKING:
-    from podium.challenges.format import ChallengeFolder
     from podium.execution.executor import Executor
     from podium.tools.batch.run import TeamOutcome
     from podium.tools.batch.storage import Location, Output
@@ -55,38 +48,33 @@ def add_verbs(verbs: Verbs) -> None:
 
 def add_batch(verbs: Verbs) -> None:
     parser = add_verb(verbs, "batch", _batch, "score the submissions of all teams, and rank them")
-    parser.add_argument("submissions", type=location, metavar="SUBMISSIONS", help="a folder or one archive per team")
-    parser.add_argument(
+    parser.add_value("submissions", "SUBMISSIONS", "a folder or one archive per team", type=location)
+    parser.add_value(
         "--output",
+        "DIR",
+        "where to write teams/<team>/metrics.json and ranking/; scores are kept there for the next run",
         type=location,
         required=True,
-        metavar="DIR",
-        help="where to write teams/<team>/metrics.json and ranking/; scores are kept there for the next run",
     )
-    add_ground_truth(parser, kind=location)
-    add_challenge(parser)
-    add_workers(parser)
-    add_case_timeout(parser)
-    add_scheduler(parser)
-    parser.add_argument(
+    parser.add_ground_truth(kind=location)
+    parser.add_challenge()
+    parser.add_workers()
+    parser.add_case_timeout()
+    parser.add_scheduler()
+    parser.add_value(
         "--teams-per-task",
+        "N",
+        "how many teams share one reading of a reference, and are unpacked at the same time",
         type=positive_int,
         default=8,
-        metavar="N",
-        help="how many teams share one reading of a reference, and are unpacked at the same time [%(default)s]",
     )
-    parser.add_argument(
+    parser.add_value(
         "--cache",
-        type=Path,
-        metavar="DIR",
-        help="for copies of what is given as a URL such as s3://bucket/folder [podium in the user's cache folder]",
+        "DIR",
+        "for copies of what is given as a URL such as s3://bucket/folder [podium in the user's cache folder]",
     )
-    parser.add_argument(
-        "--bootstraps",
-        type=count,
-        default=1000,
-        metavar="N",
-        help="number of bootstrap replicates of the ranking, 0 for none [%(default)s]",
+    parser.add_value(
+        "--bootstraps", "N", "number of bootstrap replicates of the ranking, 0 for none", type=count, default=1000
     )
 
 
@@ -110,17 +98,15 @@ def _batch(options: argparse.Namespace) -> int:
 def _score_and_rank(
     options: argparse.Namespace, executor: "Callable[[ProgressFactory], Executor]", output: "Output", cache: Path
 ) -> int:
-    from podium.challenges.format import locate_ground_truth
     from podium.tools.batch.run import TEAMS_FOLDER, run_batch
     from podium.tools.batch.storage import Url
     from podium.tools.ranking.documents import read_cohorts
     from podium.tools.ranking.schemes import RankingOptions
 
-    given = options.ground_truth
     outcomes = run_batch(
         submissions=options.submissions,
         output=options.output,
-        ground_truth=given if isinstance(given, Url) else locate_ground_truth(given, beside=BAKED_GROUND_TRUTH),
+        ground_truth=options.ground_truth if isinstance(options.ground_truth, Url) else ground_truth(options),
         challenge=chosen_challenge(options),
         executor=executor,
         progress=show_progress,
@@ -167,43 +153,31 @@ def _print_summary(outcomes: "Sequence[TeamOutcome]") -> None:
 def add_simulate(verbs: Verbs) -> None:
     summary = "drive an algorithm with simulated scribbles"
     simulate = add_verb(verbs, "simulate", _simulate, summary)
-    simulate.add_argument(
+    simulate.add_value(
         "--algorithm",
+        "[TEAM=]SPEC",
+        "docker:IMAGE, command:PROGRAM ARGS (with {input}, {output}, {cache}) or python:MODULE:FUNCTION; several "
+        "with their teams: --algorithm one=SPEC --algorithm two=SPEC",
         required=True,
         action="append",
-        metavar="[TEAM=]SPEC",
-        help="docker:IMAGE, command:PROGRAM ARGS (with {input}, {output}, {cache}) or python:MODULE:FUNCTION; several "
-        "with their teams: --algorithm one=SPEC --algorithm two=SPEC",
     )
-    add_images_and_references(simulate)
-    simulate.add_argument(
+    simulate.add_images_and_references()
+    simulate.add_value(
         "--output",
-        type=Path,
+        "DIR",
+        "where to write <case>/iter_<k>.mha, below <team>/ with several; a run that was stopped continues",
         required=True,
-        metavar="DIR",
-        help="where to write <case>/iter_<k>.mha, below <team>/ with several; a run that was stopped continues",
     )
-    simulate.add_argument(
-        "--strategy", choices=_STRATEGIES, default="auto", help="auto: each strategy for a third of the cases [auto]"
-    )
-    simulate.add_argument(
-        "--steps",
-        type=int,
-        default=6,
-        metavar="N",
-        help="predictions per case, including the one without scribbles [6]",
-    )
-    simulate.add_argument(
-        "--step-timeout", type=float, default=600.0, metavar="SECONDS", help="a step that takes longer fails [600]"
-    )
-    add_scheduler(simulate)
-    simulate.add_argument(
+    simulate.add_value("--strategy", _STRATEGIES, "auto: each strategy for a third of the cases", default="auto")
+    simulate.add_value("--steps", "N", "predictions per case, including the one without scribbles", type=int, default=6)
+    simulate.add_value("--step-timeout", "SECONDS", "a step that takes longer fails [600]", type=float, default=600.0)
+    simulate.add_scheduler()
+    simulate.add_value(
         "--resources",
+        "NAME=NUMBER",
+        "what each case needs of its Dask worker, such as GPU=1",
         action="append",
         type=_resource,
-        default=[],
-        metavar="NAME=NUMBER",
-        help="what each case needs of its Dask worker, such as GPU=1",
     )
 
 
@@ -243,7 +217,7 @@ def _simulate(options: argparse.Namespace) -> int:
     else:
         # Every step has its own limit; this one is for what they do not end. A server is started within one of them.
         limit = (options.steps + 1) * (2 * options.step_timeout + 600)
-        executor = dask_executor(options, case_timeout_seconds=limit, resources=dict(options.resources))
+        executor = dask_executor(options, case_timeout_seconds=limit, resources=dict(options.resources or ()))
         found, broken = simulate_on(executor(show_progress), cases, list(plans.values()), show)
     for team, outcomes in zip(plans, found, strict=True):
         if team:
@@ -296,12 +270,12 @@ def _print_curve(outcomes: Sequence["StepOutcome"], steps: int) -> None:
 
 def add_scribbles(verbs: Verbs) -> None:
     parser = add_verb(verbs, "scribbles", _scribbles, "draw the scribbles of a simulation")
-    parser.add_argument("action", choices=["show"], help="show: draw one step as PNG")
-    parser.add_argument("case", metavar="CASE", help="the case's name")
-    parser.add_argument("--simulation", type=Path, required=True, metavar="DIR", help="what 'podium simulate' wrote")
-    add_images_and_references(parser)
-    parser.add_argument("--step", type=int, default=1, metavar="K", help="which step [1]")
-    parser.add_argument("--output", type=Path, metavar="FILE", help="the PNG to write [CASE_step_K.png]")
+    parser.add_value("action", ["show"], "show: draw one step as PNG")
+    parser.add_value("case", "CASE", "the case's name")
+    parser.add_value("--simulation", "DIR", "what 'podium simulate' wrote", required=True)
+    parser.add_images_and_references()
+    parser.add_value("--step", "K", "which step", type=int, default=1)
+    parser.add_value("--output", "FILE", "the PNG to write [CASE_step_K.png]")
 
 
 def _scribbles(options: argparse.Namespace) -> int:
@@ -327,22 +301,18 @@ def add_freehand(verbs: Verbs) -> None:
     tools = add_group(verbs, "freehand", "tools of the freehand challenge: pack, plot")
 
     pack = add_verb(tools, "pack", _pack, "convert .npy fields to the smaller HDF5 file to upload")
-    pack.add_argument(
-        "scans",
-        type=Path,
-        nargs="+",
-        metavar="SCAN",
-        help="a folder with GP.npy, GL.npy, LP.npy, LL.npy, or an .npz file",
+    pack.add_value(
+        "scans", "SCAN", "a folder with GP.npy, GL.npy, LP.npy, LL.npy, or an .npz file", type=Path, nargs="+"
     )
-    pack.add_argument("--output", type=Path, metavar="DIR", help="where to write <scan>.h5 [beside the scan]")
-    add_workers(pack)
+    pack.add_value("--output", "DIR", "where to write <scan>.h5 [beside the scan]")
+    pack.add_workers()
 
     plot = add_verb(tools, "plot", _plot, "draw a scan's trajectories and errors as PNG")
-    plot.add_argument("scan", metavar="SCAN", help="the case, such as sub050__LH_Par_L_DtP")
-    plot.add_argument("--input", type=Path, metavar="DIR", help="the submission [draw only the reference]")
-    plot.add_argument("--output", type=Path, metavar="FILE", help="the picture to write [SCAN.png]")
-    add_ground_truth(plot)
-    add_workers(plot)
+    plot.add_value("scan", "SCAN", "the case, such as sub050__LH_Par_L_DtP")
+    plot.add_value("--input", "DIR", "the submission [draw only the reference]")
+    plot.add_value("--output", "FILE", "the picture to write [SCAN.png]")
+    plot.add_ground_truth()
+    plot.add_workers()
 
 
 def _pack(options: argparse.Namespace) -> int:
@@ -364,12 +334,13 @@ def _pack(options: argparse.Namespace) -> int:
 def _plot(options: argparse.Namespace) -> int:
     """Draw a scan's trajectories and errors."""
     from podium.challenges import load_challenge
+    from podium.challenges.format import only_of_kind, read_challenge_folders
     from podium.challenges.freehand.format import FreehandFormat
     from podium.platform.submission import open_submission
     from podium.sandbox.decoders import decoders
     from podium.tools.freehand import draw_trajectory, scan_trajectory
 
-    folder = _folder(options)
+    folder = only_of_kind(read_challenge_folders(ground_truth(options)), "freehand")
     files = load_challenge(folder).format
     if not isinstance(files, FreehandFormat):
         raise UsageError(f"The ground truth is of a challenge of the kind '{folder.common.kind}', not 'freehand'.")
@@ -396,13 +367,6 @@ def _plot(options: argparse.Namespace) -> int:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(drawn)
     return end(f"Drew {path}.")
-
-
-def _folder(options: argparse.Namespace) -> "ChallengeFolder":
-    from podium.challenges.format import locate_ground_truth, only_of_kind, read_challenge_folders
-
-    root = locate_ground_truth(options.ground_truth, beside=BAKED_GROUND_TRUTH)
-    return only_of_kind(read_challenge_folders(root), "freehand")
 
 
 def _change(before: int, after: int) -> str:

@@ -8,22 +8,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from podium.cli.arguments import (
-    BAKED_GROUND_TRUTH,
     CHALLENGE_VARIABLE,
     Group,
+    Parser,
     Verbs,
-    add_case_timeout,
-    add_challenge,
-    add_ground_truth,
-    add_time_limit,
     add_verb,
-    add_workers,
     cell,
     chosen_challenge,
     chosen_executor,
     console,
     end,
     end_log,
+    ground_truth,
     is_one_stream,
     table,
 )
@@ -62,44 +58,42 @@ def _add_evaluate(verbs: Verbs) -> None:
     _add_options(add_verb(verbs, "evaluate", evaluate_submission, "score a submission and write metrics.json"))
 
 
-def _add_options(parser: argparse.ArgumentParser) -> None:
-    add_ground_truth(parser)
-    add_challenge(parser)
-    add_workers(parser)
-    add_case_timeout(parser)
-    add_time_limit(parser)
-    parser.add_argument(
+def _add_options(parser: Parser) -> None:
+    parser.add_ground_truth()
+    parser.add_challenge()
+    parser.add_workers()
+    parser.add_case_timeout()
+    parser.add_time_limit()
+    parser.add_value(
         "--isolation",
-        choices=("best", "full"),
+        ("best", "full"),
+        "full: refuse to run where the system lacks a layer around the readers of submitted files",
         default="best",
-        help="full: refuse to run where the system lacks a layer around the readers of submitted files [%(default)s]",
     )
     _add_platforms(parser)
 
 
-def _add_platforms(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
+def _add_platforms(parser: Parser) -> None:
+    parser.add_value(
         "--platform",
-        choices=tuple(_OPTIONS),
+        tuple(_OPTIONS),
+        "whose paths and result files are used; the figures are the same on all",
         default=GRAND_CHALLENGE,
-        help="whose paths and result files are used; the figures are the same on all [%(default)s]",
     )
-    parser.add_argument(
-        "--input", type=Path, metavar="DIR", help="the submission [/input]; on codabench the folder of ref/ and res/"
-    )
-    parser.add_argument("--output", type=Path, metavar="DIR", help="where to write metrics.json [/output]")
+    parser.add_value("--input", "DIR", "the submission [/input]; on codabench the folder of ref/ and res/")
+    parser.add_value("--output", "DIR", "where to write metrics.json [/output]")
     orca = parser.add_argument_group("Synapse (--platform orca)")
     orca.add_argument(
         "-p", "--predictions_file", type=Path, metavar="FILE", help="the submission: a file or an archive"
     )
     orca.add_argument("-g", "--groundtruth_folder", type=Path, metavar="DIR", help="the ground truth")
     orca.add_argument("-o", "--output_file", type=Path, metavar="FILE", help="[results.json]")
-    orca.add_argument("--validate-only", action="store_true", help="the validation step: check, and score nothing")
+    orca.add_flag("--validate-only", "the validation step: check, and score nothing")
     medperf = parser.add_argument_group("MedPerf (--platform medperf)", f"The defaults are below {_MEDPERF}.")
-    medperf.add_argument("--predictions", type=Path, metavar="DIR", help="the submission [predictions]")
-    medperf.add_argument("--labels", type=Path, metavar="DIR", help="the references [labels]")
-    medperf.add_argument("--parameters_file", type=Path, metavar="FILE", help="[parameters/parameters_file.yaml]")
-    medperf.add_argument("--output_path", type=Path, metavar="FILE", help="[results/results.yaml]")
+    medperf.add_value("--predictions", "DIR", "the submission [predictions]")
+    medperf.add_value("--labels", "DIR", "the references [labels]")
+    medperf.add_value("--parameters_file", "FILE", "[parameters/parameters_file.yaml]")
+    medperf.add_value("--output_path", "FILE", "[results/results.yaml]")
 
 
 def evaluate_submission(options: argparse.Namespace) -> int:
@@ -135,7 +129,6 @@ def _spelled(name: str) -> str:
 
 def _evaluate_on(platform: str, options: argparse.Namespace, given: Mapping[str, Path]) -> "MetricsFile":
     """Score a submission where the result is a file of figures and an error is an exit code."""
-    from podium.challenges.format import locate_ground_truth
     from podium.evaluation import evaluate
 
     executor, challenge = chosen_executor(options), chosen_challenge(options)
@@ -145,7 +138,7 @@ def _evaluate_on(platform: str, options: argparse.Namespace, given: Mapping[str,
         return evaluate_for_codabench(
             folder=given["input"], output=given["output"], challenge=challenge, executor=executor
         )
-    rules = locate_ground_truth(given.get("ground_truth"), beside=BAKED_GROUND_TRUTH)
+    rules = ground_truth(options)
     if platform == "medperf":
         from podium.tools.platforms.results import Volumes, evaluate_for_medperf
 
@@ -183,7 +176,7 @@ def _add_invoke(verbs: Verbs) -> None:
     summary = "evaluate on request over HTTP: GET /health, POST /invoke"
     parser = add_verb(verbs, "invoke", _invoke, summary)
     _add_options(parser)
-    parser.add_argument("--port", type=int, default=4743, metavar="N", help="where to listen [%(default)s]")
+    parser.add_value("--port", "N", "where to listen", type=int, default=4743)
 
 
 def _invoke(options: argparse.Namespace) -> int:
@@ -194,19 +187,18 @@ def _invoke(options: argparse.Namespace) -> int:
 
 def _add_validate(verbs: Verbs) -> None:
     parser = add_verb(verbs, "validate", _validate, "check a submission before sending it, without ground truth")
-    parser.add_argument("submission", type=Path, metavar="SUBMISSION", help="a folder or one archive")
-    parser.add_argument("--cases", type=Path, metavar="FILE", help="the challenge's case list (from its organisers)")
-    parser.add_argument(
+    parser.add_value("submission", "SUBMISSION", "a folder or one archive", type=Path)
+    parser.add_value("--cases", "FILE", "the challenge's case list (from its organisers)")
+    parser.add_value(
         "--challenge",
-        metavar="NAME",
-        help=f"the challenge, without --cases [${CHALLENGE_VARIABLE}, else recognised from the submission]",
+        "NAME",
+        f"the challenge, without --cases [${CHALLENGE_VARIABLE}, else recognised from the submission]",
     )
-    add_ground_truth(parser)
-    add_workers(parser)
+    parser.add_ground_truth()
+    parser.add_workers()
 
 
 def _validate(options: argparse.Namespace) -> int:
-    from podium.challenges.format import locate_ground_truth
     from podium.validation import validate
 
     report = validate(
@@ -214,7 +206,7 @@ def _validate(options: argparse.Namespace) -> int:
         cases=options.cases,
         challenge=chosen_challenge(options),
         executor=chosen_executor(options),
-        ground_truth=locate_ground_truth(options.ground_truth, beside=BAKED_GROUND_TRUTH),
+        ground_truth=ground_truth(options),
     )
     _print_report(report)
     unknown = f" Not checked: {', '.join(report.not_checked)}." if report.not_checked else ""

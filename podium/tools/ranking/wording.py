@@ -85,11 +85,6 @@ def undefined_words(number: int, replicates: int) -> str:
     return f"{number:,} of {replicates:,} resamples undefined{marked}"
 
 
-def tick(value: float) -> str:
-    """A figure on an axis, without trailing zeros."""
-    return f"{value:g}".replace("-", "−")
-
-
 # Shares, chances and p-values.
 
 

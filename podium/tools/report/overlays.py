@@ -5,7 +5,7 @@ This is the only part of a report that opens images.
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from html import escape
 from pathlib import Path
 
@@ -52,8 +52,10 @@ class ScoredCases:
 
 @dataclass(frozen=True, kw_only=True)
 class OverlayPicture:
-    """One case: panels (HTML with SVG) of its views, and the structures outlined in them."""
+    """One case: panels (HTML with SVG) of its views, and the structures outlined in them. `row` is its name in the
+    results, which may be a pseudonym."""
 
+    row: str = ""
     title: str
     caption: str
     layers: Sequence[str]
@@ -205,7 +207,8 @@ class OverlaySource:
                 pictures.append(overlay_picture((), title=case, caption=words))
             elif outcome.value is not None:
                 pictures.append(outcome.value)
-        return pictures
+        rows = {self._true_name(case, label): case for case in worst_captions(scored)}
+        return [replace(picture, row=rows[picture.title]) for picture in pictures]
 
     def _true_name(self, case: str, label: str) -> str:
         known = self.task.references

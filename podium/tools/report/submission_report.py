@@ -41,7 +41,7 @@ def submission_report(file: TeamFile, challenge: AnyChallenge, overlays: Sequenc
     figures = Drawings(files=False)
     scores = _scores(challenge, content.aggregates, score_intervals(file, challenge))
     sections = [Section("result", "Result", "Result", [_summary(file)], _notes(file), tables=[scores])]
-    cases = _cases(file, metrics, {each.title for each in overlays})
+    cases = _cases(file, metrics, {each.row or each.title for each in overlays})
     if cases.rows:
         words = [_case_words(content.results, metrics)]
         sections.append(Section("cases", "Cases", "Cases", words, cases=cases, overlays=overlays))

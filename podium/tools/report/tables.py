@@ -282,7 +282,7 @@ def team_pages(
             summary=_summary(ranking, row),
             strengths=_strengths(row, values, ranks),
             standing=_standing(row, values, means, ranks),
-            cases=_team_cases(ranking, values, row, {each.title for each in overlays.get(team.name, ())}),
+            cases=_team_cases(ranking, values, row, {each.row or each.title for each in overlays.get(team.name, ())}),
             overlays=overlays.get(team.name, ()),
         )
         for row, team in enumerate(ranking.teams)

@@ -1,6 +1,5 @@
 """Simulated arenas: reproducible, compared with the true order, and the command that plays them."""
 
-import argparse
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,6 +8,7 @@ import pytest
 from scipy.stats import kendalltau
 
 from podium.cli.arena import add_simulate
+from podium.cli.arguments import Parser
 from podium.errors import ConfigurationError
 from podium.tools.arena.settings import ArenaSettings, write_settings
 from podium.tools.arena.simulation import Played, Scenario, kendall_tau, play, summarise
@@ -100,7 +100,7 @@ def test_a_summary_by_hand() -> None:
 
 
 def run(*arguments: str) -> int:
-    parser = argparse.ArgumentParser()
+    parser = Parser()
     add_simulate(parser.add_subparsers())
     options = parser.parse_args(["simulate", *arguments])
     return int(options.command(options))

@@ -17,7 +17,6 @@ from podium.tools.ranking.wording import (
     percent,
     probability,
     sentence,
-    tick,
 )
 from podium.tools.report.charts import DARK, LIGHT, SERIES, STRONGEST
 from podium.tools.report.page import stylesheet_variables
@@ -168,7 +167,7 @@ def test_text_of_strangers_stays_on_one_line_and_keeps_its_direction() -> None:
     assert on_one_line("x" * 5000) == "x" * 5000
 
 
-def test_plurals_lists_sentences_and_ticks() -> None:
+def test_plurals_lists_and_sentences() -> None:
     assert [count(1, "case"), count(1000, "case"), count(2, "entry", "entries")] == [
         "1 case",
         "1,000 cases",
@@ -177,4 +176,3 @@ def test_plurals_lists_sentences_and_ticks() -> None:
     assert [listed([]), listed(["a"]), listed(["a", "b", "c"])] == ["", "a", "a, b and c"]
     assert sentence("teams are ranked") == "Teams are ranked."
     assert sentence("Done.") == "Done."
-    assert [tick(0.2), tick(-1.0), tick(0.30000000000000004)] == ["0.2", "−1", "0.3"]

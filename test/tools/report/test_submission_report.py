@@ -138,6 +138,7 @@ def test_overlays_find_the_cases_behind_pseudonyms(tmp_path: Path) -> None:
     page = page_of(metrics, *overlay_options(ground_truth), output=tmp_path / "page.html")
     assert {row[0][:5] for row in page.table("Case", "Status", "Segmentation")} == {"case-"}
     assert any((svg[0].text or "").startswith("csv_0128, ") for svg in page.plots)
+    assert sum(anchor.endswith("-picture") for anchor in page.anchors) == 4, "rows lead to pictures of other names"
 
 
 def test_without_single_cases_there_are_scores_alone(metrics: Path, tmp_path: Path) -> None:

@@ -145,8 +145,7 @@ def _keys(kinds: Sequence[MetricKind]) -> Iterator[str]:
         for each in inherited:
             if issubclass(each, MetricSettings) and each not in (MetricSettings, RegionSettings):
                 yield "```text\n" + inspect.cleandoc(each.__doc__ or "") + "\n```\n"
-        defaults = "".join(f"- `{name}`: {_shown(name, model)}\n" for name in _own_keys(model))
-        yield f"Defaults:\n\n{defaults}"
+        yield "Defaults:\n\n" + "".join(f"- `{name}`: {_shown(name, model)}\n" for name in _own_keys(model))
 
 
 def _own_keys(model: type[MetricSettings]) -> Sequence[str]:
