@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from statistics import median
 from typing import Any, get_args
@@ -72,14 +73,11 @@ def check(name: str, path: Path, *, images: Path | None, executor: Executor) -> 
     except ConfigurationError as error:
         checked.errors.append(str(error))
         return checked
-    try:
-        check_name(name, path)
-    except ConfigurationError as error:
-        checked.errors.append(str(error))
-    try:
-        file.known_kind()
-    except ConfigurationError as error:
-        checked.errors.append(str(error))
+    for examine in (partial(check_name, name, path), file.known_kind):
+        try:
+            examine()
+        except ConfigurationError as error:
+            checked.errors.append(str(error))
     assembled = problems_of_file(name, file)
     checked.errors += [str(file.refuse(problem.key, problem.words)) for problem in assembled.problems]
     if assembled.code_error is not None:

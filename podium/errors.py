@@ -39,10 +39,8 @@ READER_PACKAGES = ("h5py", "SimpleITK")
 _WRONG = "is wrong: "
 _TYPES = {"tuple_type", "dict_type", "model_type", "string_type"}
 _EXPECTED = {
-    "tuple_type": "a list",
-    "list_type": "a list",
-    "dict_type": "a table of keys and values",
-    "model_type": "a table of keys and values",
+    **dict.fromkeys(("tuple_type", "list_type"), "a list"),
+    **dict.fromkeys(("dict_type", "model_type"), "a table of keys and values"),
     "string_type": "a string",
 }
 _Found = tuple[tuple[str | int, ...], str, str]

@@ -179,8 +179,7 @@ class OpenChallenge:
         """
         collected = self.task.challenge.format.collect_values(predictions, self.task.references.keys())
         collected = replace(collected, runtime=Runtime(total_seconds=seconds))
-        if not collected.predictions and not collected.refused:
-            raise SubmissionError(_nothing_matched(collected))
+        _refuse_strangers(collected)
         results = _score(self.task, collected, executor or Processes(workers=available_workers()))
         return write_evaluation(self.task, collected, results, None)
 
@@ -343,8 +342,7 @@ def open_predictions(task: Task, submission: Path, *, unpack_in: Path | None = N
     with open_submission(submission, max_bytes=limit, shape=shape, unpack_in=unpack_in) as opened:
         collected = task.challenge.format.collect(opened, task.references.keys())
         _log_pairing(collected)
-        if not collected.predictions and not collected.refused:
-            raise SubmissionError(_nothing_matched(collected))
+        _refuse_strangers(collected)
         yield collected
 
 
@@ -359,11 +357,14 @@ def _log_pairing(collected: Collected[Any]) -> None:
             LOG.info("runtime: %s", sentence)
 
 
-def _nothing_matched(collected: Collected[Any]) -> str:
+def _refuse_strangers(collected: Collected[Any]) -> None:
+    """Raises SubmissionError where there is no prediction for any expected case."""
+    if collected.predictions or collected.refused:
+        return
     if not collected.unmatched:
-        return "The submission holds no prediction for any expected case."
+        raise SubmissionError("The submission holds no prediction for any expected case.")
     first = collected.unmatched[0]
-    return (
+    raise SubmissionError(
         f"None of the {len(collected.unmatched)} submitted predictions belongs to an expected case; "
         f"the first is {first.name}: {first.reason.removesuffix('.')}."
     )
@@ -377,9 +378,6 @@ def _score(task: Task, collected: Collected[Any], executor: Executor) -> list[Ca
             raise Refused(OUT_OF_TIME)
         return challenge.score(collected.predictions[case], task.expected(case))
 
-    def score_missing(case: str) -> Figures:
-        return challenge.score_missing(task.expected(case))
-
     challenge.scorer.import_packages()
     challenge.share_cores(workers=executor.workers, cases=len(collected.predictions))
     scored = executor.run(sorted(collected.predictions), score, label=SCORING)
@@ -389,7 +387,9 @@ def _score(task: Task, collected: Collected[Any], executor: Executor) -> list[Ca
             errors[case] = outcome.error
             LOG.info("failed: %s: %s %s", case, outcome.error, outcome.detail or "")
     unscored = [case for case in task.cases if case in errors or case not in scored]
-    worst = executor.run(unscored, score_missing, label="filling in worst values")
+    worst = executor.run(
+        unscored, lambda case: challenge.score_missing(task.expected(case)), label="filling in worst values"
+    )
     return [result_of(case, scored, errors, worst) for case in task.cases]
 
 
@@ -465,10 +465,7 @@ def _published(task: Task, evaluation: MetricsFile) -> MetricsFile:
         evaluation.results, per_case=common.per_case, key=task.digest, confidential=challenge.confidential
     )
     aggregates = challenge.published(
-        evaluation.aggregates,
-        evaluation.results,
-        per_case=common.per_case,
-        decimals=common.published_decimals,
+        evaluation.aggregates, evaluation.results, per_case=common.per_case, decimals=common.published_decimals
     )
     sealed = None
     if (public_key := task.folder.file.sealed().public_key) is not None:

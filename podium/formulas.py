@@ -146,12 +146,11 @@ def _times(one: float, other: float) -> float:
 def _inverse(value: Known) -> Known:
     if value.lowest < 0 < value.highest:
         return Known(better=None if value.better else value.better)
-    ends = [math.copysign(math.inf, value.lowest + value.highest) if end == 0 else 1 / end for end in _ends(value)]
+    ends = [
+        math.copysign(math.inf, value.lowest + value.highest) if end == 0 else 1 / end
+        for end in (value.lowest, value.highest)
+    ]
     return _between(ends, value.rising_with(-1))
-
-
-def _ends(value: Known) -> tuple[float, float]:
-    return value.lowest, value.highest
 
 
 def _power(base: Known, power: Known) -> Known:
@@ -161,7 +160,7 @@ def _power(base: Known, power: Known) -> Known:
     number = power.lowest
     if number < 0:
         return _power(_inverse(base), Known(lowest=-number, highest=-number))
-    return _between([_raised(end, number) for end in _ends(base)], base.better if number else 0)
+    return _between([_raised(end, number) for end in (base.lowest, base.highest)], base.better if number else 0)
 
 
 def _raised(base: float, power: float) -> float:
@@ -171,11 +170,21 @@ def _raised(base: float, power: float) -> float:
         return math.inf
 
 
-def _all(*values: Known, reduce: Callable[[Sequence[float]], float]) -> Known:
-    return _between(
-        [reduce([value.lowest for value in values]), reduce([value.highest for value in values])],
-        _together(*(value.better for value in values)),
-    )
+def _mean(ends: Sequence[float]) -> float:
+    return sum(ends) / len(ends)
+
+
+Reduce = Callable[[Sequence[float]], float]
+
+
+def _all(lowest: Reduce, highest: Reduce) -> Callable[..., Known]:
+    """What is known of a function of all values, by what it makes of their ends."""
+
+    def known(*values: Known) -> Known:
+        ends = [lowest([value.lowest for value in values]), highest([value.highest for value in values])]
+        return _between(ends, _together(*(value.better for value in values)))
+
+    return known
 
 
 def _clipped(value: Known, lowest: Known, highest: Known) -> Known:
@@ -188,7 +197,7 @@ def _clipped(value: Known, lowest: Known, highest: Known) -> Known:
 
 def _rising(function: Callable[[float], float]) -> Callable[[Known], Known]:
     def known(value: Known) -> Known:
-        return _between([function(end) for end in _ends(value)], value.better)
+        return _between([function(end) for end in (value.lowest, value.highest)], value.better)
 
     return known
 
@@ -215,19 +224,15 @@ RANGES: Mapping[str, Callable[..., Known]] = {
     "/": lambda one, other: _product(one, _inverse(other)),
     "**": _power,
     "negative": _negative,
-    "mean": lambda *values: _all(*values, reduce=lambda ends: sum(ends) / len(ends)),
-    "min": lambda *values: _all(*values, reduce=min),
-    "max": lambda *values: _all(*values, reduce=max),
+    "mean": _all(_mean, _mean),
+    "min": _all(min, min),
+    "max": _all(max, max),
     "clip": _clipped,
     "sqrt": _rising(lambda end: math.sqrt(max(end, 0.0))),
     "exp": _rising(_exp),
     "log": _rising(_log),
     "abs": _absolute,
-    "harmonic": lambda *values: Known(
-        lowest=min(value.lowest for value in values),
-        highest=max(value.highest for value in values),
-        better=_together(*(value.better for value in values)),
-    ),
+    "harmonic": _all(min, max),
 }
 
 

@@ -291,7 +291,8 @@ class _Sorter:
         fitting = [fit for stem, fit in fits.items() if self._names.find(stem) == case]
         template, part = (fitting or list(fits.values()))[0]
         where = f"{PurePosixPath(name).parent}/" if template.choices else name
-        self._add(case, Candidate(where=where, label=name, part=part, source=file, refusal=refusal))
+        candidate = Candidate(where=where, label=name, part=part, source=file, refusal=refusal)
+        self.pairing.candidates[case].append(candidate)
 
     def _fits(self, name: str) -> Mapping[str, tuple[Template, str]]:
         """By the case that a template finds in the name: the template, and the step or array."""
@@ -301,19 +302,13 @@ class _Sorter:
         try:
             for name, entry in read(file):
                 case = self._names.of_file(name)
-                if case is None:
-                    self._leave_out(entry.label, f"it {NOT_EXPECTED}{self._hint(name)}")
-                else:
-                    self._add(case, Candidate(where=entry.label, label=entry.label, part="", source=entry))
+                reason = "" if case is not None else f"it {NOT_EXPECTED}{self._hint(name)}"
+                self._add(entry, case, reason)
         except Refused as refusal:
             raise SubmissionError(str(refusal)) from None
 
     def add_job(self, job: Job) -> None:
-        case, reason = self._case_of_job(job)
-        if case is None:
-            self._leave_out(job.label, reason)
-        else:
-            self._add(case, Candidate(where=job.label, label=job.label, part="", source=job))
+        self._add(job, *self._case_of_job(job))
 
     def _case_of_job(self, job: Job) -> tuple[str | None, str]:
         """The case, or why there is none."""
@@ -341,8 +336,12 @@ class _Sorter:
         listed = ", ".join(f"'{name}'" for name in others[:_NAMED]) or "none with a name"
         return None, f"no input is an expected case ({listed})"
 
-    def _add(self, case: str, candidate: Candidate) -> None:
-        self.pairing.candidates[case].append(candidate)
+    def _add(self, source: Job | Entry, case: str | None, reason: str) -> None:
+        if case is None:
+            self._leave_out(source.label, reason)
+        else:
+            candidate = Candidate(where=source.label, label=source.label, part="", source=source)
+            self.pairing.candidates[case].append(candidate)
 
     def _leave_out(self, name: str, reason: str) -> None:
         self.pairing.unmatched.append(Unmatched(name=escape_for_display(name), reason=reason))

@@ -179,15 +179,10 @@ class Description:
 class Format(ABC, Generic[PredictionT, ReferenceT, ContentT]):
     """Files and jobs. What reads a file reads it in full and raises `Refused` for what the file's author has to fix."""
 
-    @property
-    @abstractmethod
-    def layout(self) -> Layout:
-        """Where predictions are in a submission."""
-
-    @property
-    @abstractmethod
-    def libraries(self) -> Collection[str]:
-        """The `READER_PACKAGES` that probably read its references and predictions: they are loaded in advance."""
+    layout: Layout
+    """Where predictions are in a submission."""
+    libraries: Collection[str] = ()
+    """The `READER_PACKAGES` that probably read its references and predictions: they are loaded in advance."""
 
     @abstractmethod
     def sort_references(self, files: Sequence[SafeFile], problems: list[ReferenceProblem]) -> Mapping[str, ReferenceT]:

@@ -200,20 +200,16 @@ class ChallengeFile:
     def kind(self) -> str:
         """Which code scores the challenge; nothing else is checked."""
         kind = self._content.get("kind")
-        if "challenge" in self._content:
+        if "challenge" in self._content:  # of version 0.1
+            old = str(self._content["challenge"])
+            kind = "declared" if old == "carotid" else old
             raise self.refuse(
                 ("challenge",),
-                f'is no longer a key: write kind = "{self._old_kind}"; the name of a challenge is that of its folder',
+                f'is no longer a key: write kind = "{kind}"; the name of a challenge is that of its folder',
             )
         if not isinstance(kind, str):
             raise ConfigurationError(f"{self.path.name}: the key 'kind' is missing.", detail=str(self.path))
         return kind
-
-    @property
-    def _old_kind(self) -> str:
-        """What the key `challenge` of version 0.1 is now."""
-        old = str(self._content["challenge"])
-        return "declared" if old == "carotid" else old
 
     def known_kind(self) -> str:
         """The kind, which must be known."""
@@ -268,7 +264,8 @@ class ChallengeFile:
         line = line_of(self._text, key)
         where = f", line {line}" if line else ""
         end = "" if problem.endswith("?") else "."
-        return ConfigurationError(f"{self.path.name}{where}: '{_dotted(key)}' {problem}{end}", detail=str(self.path))
+        found = ValidationProblem(key=key, words=problem)
+        return ConfigurationError(f"{self.path.name}{where}: {found}{end}", detail=str(self.path))
 
 
 def problems_of(model: type[Settings], content: Any, prefix: tuple[str, ...]) -> list[ValidationProblem]:
@@ -284,10 +281,6 @@ def without_problems(content: Any, problems: Sequence[ValidationProblem], *, dep
     """A table without the keys that have a problem: part number `depth` of each problem's key."""
     wrong = {problem.key[depth] for problem in problems if len(problem.key) > depth}
     return {key: value for key, value in content.items() if key not in wrong} if isinstance(content, dict) else {}
-
-
-def _dotted(key: tuple[str | int, ...]) -> str:
-    return ".".join(str(part) for part in key)
 
 
 def line_of(text: str, key: tuple[str | int, ...]) -> int | None:

@@ -235,7 +235,7 @@ def add_groups(board: Scoreboard[Any], groups: Mapping[str, Sequence[Figures]], 
 
 def recombined(board: Scoreboard[Any], aggregates: Figures, changed: Mapping[str, float]) -> dict[str, Any]:
     """`aggregates` with some figures changed, and every formula over them evaluated again."""
-    values = _Published(changed, aggregates)
+    values = _Published(aggregates, changed)
     again: dict[str, Any] = deepcopy(dict(aggregates))
     for path, value in changed.items():
         put(again, path, value)
@@ -249,7 +249,7 @@ def recombined(board: Scoreboard[Any], aggregates: Figures, changed: Mapping[str
 class _Published(dict[str, Floats]):
     """Published aggregates as the values that formulas read; NaN where a figure is not published, being undefined."""
 
-    def __init__(self, changed: Mapping[str, float], aggregates: Figures) -> None:
+    def __init__(self, aggregates: Figures, changed: Mapping[str, float]) -> None:
         super().__init__({path: np.asarray(float(value)) for path, value in changed.items()})
         self._aggregates = aggregates
 

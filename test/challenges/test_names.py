@@ -50,7 +50,7 @@ def uses(name: str) -> list[dict[str, Any]]:
     return [
         {"leaderboard": {"columns": [name]}},
         {"leaderboard": {"titles": {name: "Title"}}},
-        {"figures": {"x": {"formula": f"2 * {name}", "direction": "higher", "undefined": "exclude"}}},
+        {"figures": {"x": {"formula": f"abs({name} - 0.5)", "direction": "higher", "undefined": "exclude"}}},
         {"ranking": {"by": name}},
         {"ranking": {"by": [name, name], "method": "mean_of_positions"}, "leaderboard": {"columns": [name]}},
         {"ranking": {"by": name, "tie_break": [name]}},
@@ -60,7 +60,7 @@ def uses(name: str) -> list[dict[str, Any]]:
 def uses_of_cases(name: str) -> list[dict[str, Any]]:
     """Every table that can name a figure of single cases, naming this one."""
     return [
-        {"case_figures": {"x": {"formula": f"2 * {name}", "direction": "higher"}}},
+        {"case_figures": {"x": {"formula": f"abs({name} - 0.5)", "direction": "higher"}}},
         {"ranking": {"by": name, "method": "positions_by_case"}},
     ]
 

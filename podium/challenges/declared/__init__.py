@@ -106,11 +106,10 @@ class DeclaredScorer(Scorer[Sources, Mapping[str, object], DeclaredCase]):
         return list({problem.partition(" raises ")[0]: problem for problem in reversed(problems)}.values())
 
     def facts(self, case: DeclaredCase) -> Figures:
-        row: dict[str, Any] = {}
-        for name, value in self._format.values.items():
-            facts = value.facts(case.values[name])
-            if facts is not None:
-                row[name] = facts
+        values = self._format.values.items()
+        row: dict[str, Any] = {
+            name: facts for name, value in values if (facts := value.facts(case.values[name])) is not None
+        }
         for declared in self._declared:
             for path, fact in declared.facts.items():
                 put(row, path, fact(case))
@@ -182,7 +181,6 @@ def _correct(value: AnyValueKind) -> CaseMetric[DeclaredCase]:
         name=f"{value.name}.correct",
         title=f"{title_of(value.name)} correct",
         direction="higher",
-        lowest=0,
         highest=1,
         worst=0,
         of=of,
@@ -237,18 +235,18 @@ class DeclaredOverlays(Overlays[Sources, Sources]):
             assert isinstance(ours, LabelImage)
             found_image = self._image(images, case=case, value=name, shape=ours.labels.shape)
             image = found_image.array if isinstance(found_image, Image) else found_image
-            at = _shown_slice(
-                ours.labels, theirs.labels, [number for each in value.regions.values() for number in each]
-            )
+            numbers = [number for each in value.regions.values() for number in each]
+            at = _shown_slice(ours.labels, theirs.labels, numbers)
+            shown = ... if at is None else at
             rows, columns = ours.spacing[-2:]
             overlays.append(
                 Overlay(
                     title=f"{title_of(value.title)}{'' if at is None else f', slice {at + 1} of {len(ours.labels)}'}",
-                    image=None if image is None else image if at is None else image[at],
+                    image=None if image is None else image[shown],
                     layers={
                         region: Outlined(
-                            prediction=np.isin(_sliced(theirs.labels, at), numbers),
-                            reference=np.isin(_sliced(ours.labels, at), numbers),
+                            prediction=np.isin(theirs.labels[shown], numbers),
+                            reference=np.isin(ours.labels[shown], numbers),
                         )
                         for region, numbers in value.regions.items()
                     },
@@ -294,10 +292,6 @@ def _shown_slice(reference: NDArray[Any], prediction: NDArray[Any], numbers: Seq
         if any(areas):
             return areas.index(max(areas))
     return len(reference) // 2
-
-
-def _sliced(labels: NDArray[Any], at: int | None) -> NDArray[Any]:
-    return labels if at is None else labels[at]
 
 
 def _pictures(settings: DeclaredSettings, rows: Sequence[Figures], aggregates: Figures) -> Sequence[Picture]:

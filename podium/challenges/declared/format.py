@@ -2,9 +2,8 @@
 
 import hashlib
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 from podium.challenges.declared.catalogue.base import fitting_values
 from podium.challenges.declared.located import HDF5_ENDINGS, Given, OpenFiles, located_prediction, located_reference
@@ -205,25 +204,11 @@ class DeclaredFormat(Format[Sources, Sources, Mapping[str, object]]):
         for kind, metric in metrics_of(settings):
             for value in fitting_values(kind, metric, self.values)[0].values() if kind.needs_probability else ():
                 value.needs_probability = True
-
-    @cached_property
-    def layout(self) -> Layout:
-        """Of all values together, to describe what a prediction looks like."""
-        values = self._settings.values.values()
-        names = dict.fromkeys(name for value in values for name in as_tuple(value.file))
-        tables = dict.fromkeys(value.table for value in values if value.table is not None)
-        return self._layout([Template(name) for name in names], {name.lower(): _no_rows for name in tables})
-
-    @cached_property
-    def libraries(self) -> Collection[str]:
-        """By file name: HDF5 has its own library, all other images share one."""
-        found = set()
-        for value in self._settings.values.values():
-            names = [*as_tuple(value.file), *as_tuple(value.reference)]
-            in_hdf5 = [name for name in names if name.lower().endswith(HDF5_ENDINGS)]
-            found |= {"h5py"} if in_hdf5 else set()
-            found |= {"SimpleITK"} if value.kind in _IMAGES and (in_hdf5 != names or value.file is None) else set()
-        return found
+        names = dict.fromkeys(name for value in settings.values.values() for name in as_tuple(value.file))
+        tables = dict.fromkeys(value.table for value in settings.values.values() if value.table is not None)
+        # Of all values together, to describe what a prediction looks like.
+        self.layout = self._layout([Template(name) for name in names], {name.lower(): _no_rows for name in tables})
+        self.libraries = _libraries(settings.values.values())
 
     def _layout(self, templates: Sequence[Template], tables: Mapping[str, ReadTable]) -> Layout:
         values = self._settings.values.values()
@@ -236,7 +221,8 @@ class DeclaredFormat(Format[Sources, Sources, Mapping[str, object]]):
             beside=(TIMING_FILE,) if self._settings.time is not None else (),
             ignored=_IGNORED[1:] if texts else _IGNORED,
             ignore_case=bool(self._cases.ignore_case),
-            telling=_telling(tables),
+            # The names of tables identify a challenge, unlike `<case>.json`.
+            telling=re.compile("|".join(map(re.escape, tables))) if tables else None,
         )
 
     # References
@@ -399,6 +385,17 @@ class DeclaredFormat(Format[Sources, Sources, Mapping[str, object]]):
         return sum(value.prediction_bytes(case.get(name)) for case in shapes for name, value in self._predicted.items())
 
 
+def _libraries(values: Iterable[ValueSettings]) -> Collection[str]:
+    """By file name: HDF5 has its own library, all other images share one."""
+    found = set()
+    for value in values:
+        names = [*as_tuple(value.file), *as_tuple(value.reference)]
+        in_hdf5 = [name for name in names if name.lower().endswith(HDF5_ENDINGS)]
+        found |= {"h5py"} if in_hdf5 else set()
+        found |= {"SimpleITK"} if value.kind in _IMAGES and (in_hdf5 != names or value.file is None) else set()
+    return found
+
+
 def _unmatched(pairings: Sequence[Pairing]) -> Sequence[Unmatched]:
     """What belongs to no value: a file that does not match one value may match another."""
     first, *others = pairings
@@ -422,8 +419,3 @@ def _together(pairings: Sequence[Pairing]) -> Pairing:
 
 def _no_rows(_: SafeFile) -> Iterator[tuple[str, Entry]]:
     return iter(())
-
-
-def _telling(tables: Mapping[str, ReadTable]) -> re.Pattern[str] | None:
-    """The names of tables identify a challenge, unlike `<case>.json`."""
-    return re.compile("|".join(map(re.escape, tables))) if tables else None

@@ -85,19 +85,16 @@ class Located:
                 return f"{job.label}: {self.socket}"
             case Entry() | Given() as entry:
                 return entry.label
-            case file if file.name.lower().endswith(HDF5_ENDINGS):
+            case file if _is_hdf5(file):
                 return f"{file.name}: {self.dataset}"
             case file:
                 return file.name
 
     def labels(self, *, shape: tuple[int, ...] | None) -> tuple[NDArray[Any], Geometry | None]:
         """A label image and, where its format has one, its geometry."""
-        if isinstance(self.source, Given):
-            return as_integer_labels(_array(self.source, shape), name=self.label), None
-        file = self._image_file()
-        if self._is_hdf5(file):
-            values, geometry = self._dataset(file, shape=shape), None
-            return as_integer_labels(values, name=self.label), geometry
+        file = None if isinstance(self.source, Given) else self._image_file()
+        if file is None or _is_hdf5(file):
+            return as_integer_labels(self.image(shape=shape)[0], name=self.label), None
         if len(format_of(file).read_header(file).shape) == 3:
             volume = read_label_volume(file, shape=shape)
             return volume.labels, volume.geometry
@@ -109,8 +106,8 @@ class Located:
         if isinstance(self.source, Given):
             return _array(self.source, shape), None
         file = self._image_file()
-        if self._is_hdf5(file):
-            return self._dataset(file, shape=shape), None
+        if _is_hdf5(file):
+            return self.files.hdf5(file).read(self._dataset_name(), shape=shape), None
         image = read_image(file, shape=shape)
         return image.array, image.geometry
 
@@ -118,7 +115,7 @@ class Located:
         """One number or text: of a JSON value, a dataset with one element, or a cell. A cell that is one of `texts` is
         that text, even if it spells a number."""
         value: Any = self.source.value if isinstance(self.source, Given) else None
-        if isinstance(self.source, SafeFile) and self._is_hdf5(self.source):
+        if isinstance(self.source, SafeFile) and _is_hdf5(self.source):
             value = self.files.hdf5(self.source).read(self._dataset_name(), max_bytes=_SCALAR_BYTES)
         if isinstance(value, np.ndarray):
             if value.size != 1:
@@ -213,12 +210,6 @@ class Located:
                 return file
         raise Refused(f"'{self.label}' cannot hold an image.")
 
-    def _is_hdf5(self, file: SafeFile) -> bool:
-        return file.name.lower().endswith(HDF5_ENDINGS)
-
-    def _dataset(self, file: SafeFile, *, shape: tuple[int, ...] | None) -> NDArray[Any]:
-        return self.files.hdf5(file).read(self._dataset_name(), shape=shape)
-
     def _dataset_name(self) -> str:
         if self.dataset is None:
             raise Refused(f"'{self.label}' is HDF5, but challenge.toml names no dataset in it.")
@@ -252,6 +243,10 @@ def located_reference(settings: ValueSettings, source: Source | Given, files: Op
         pointers=_pointers(settings.pointer if settings.reference_pointer is None else settings.reference_pointer),
         columns=settings.reference_columns,
     )
+
+
+def _is_hdf5(file: SafeFile) -> bool:
+    return file.name.lower().endswith(HDF5_ENDINGS)
 
 
 def _array(given: Given, shape: tuple[int, ...] | None) -> NDArray[Any]:

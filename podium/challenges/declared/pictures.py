@@ -1,7 +1,7 @@
 """Pictures of a declared challenge: figures by region, curves of probabilities and detections, scatter of numbers."""
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -27,9 +27,10 @@ def pictures_of(
     """From the published rows and aggregates: what rows do not show is not drawn. A line has about `most_points`."""
     found: list[Picture] = [*_grids(settings, aggregates)]
     for name, value in values_of(settings).items():
-        facts = [row.get(name) for row in rows]
-        if all(isinstance(fact, Mapping) for fact in facts) and facts:
-            found += _of_value(value, [fact for fact in facts if isinstance(fact, Mapping)])
+        facts = [fact for row in rows if isinstance(fact := row.get(name), Mapping)]
+        usable = [fact for fact in facts if fact.get("prediction") is not None]
+        if value.settings.kind in _OF_KIND and len(facts) == len(rows) and len(usable) > 1:
+            found += _OF_KIND[value.settings.kind](value, usable)
     found += _of_detections(settings, rows)
     return [
         replace(each, lines={name: _thinned(line, most_points) for name, line in each.lines.items()})
@@ -37,14 +38,6 @@ def pictures_of(
         else each
         for each in found
     ]
-
-
-def _of_value(value: AnyValueKind, facts: Sequence[Figures]) -> Iterator[Picture]:
-    usable = [fact for fact in facts if fact.get("prediction") is not None]
-    if value.settings.kind == "number" and len(usable) > 1:
-        yield from _of_numbers(value, usable)
-    if value.settings.kind == "probability" and len(usable) > 1:
-        yield from _of_probabilities(value, usable)
 
 
 # Regions
@@ -118,44 +111,24 @@ def _of_numbers(value: AnyValueKind, facts: Sequence[Figures]) -> Iterator[Diagr
 
 def _of_probabilities(value: AnyValueKind, facts: Sequence[Figures]) -> Iterator[Diagram]:
     classes = [value.settings.positive] if value.settings.is_binary else list(value.settings.class_table)
-    curves: dict[str, dict[str, Points]] = {"roc": {}, "pr": {}, "calibration": {}}
+    scored = {}
     for name in classes:
-        scores = np.array([fact["prediction"][name] for fact in facts], dtype=np.float64)
         positive = np.array([fact["reference"] == name for fact in facts])
-        if positive.all() or not positive.any():
-            continue
-        curves["roc"][name] = _roc(scores, positive)
-        curves["pr"][name] = _precision_recall(scores, positive)
-        curves["calibration"][name] = _calibration(scores, positive)
-    if not curves["roc"]:
-        return
-    cases = f"{len(facts)} cases"
-    yield Diagram(
-        title=f"ROC: {value.title}",
-        x="False positive rate",
-        y="True positive rate",
-        share=True,
-        lines=curves["roc"],
-        diagonal=True,
-        told=f"{cases}; the dashed line is chance.",
-    )
-    yield Diagram(
-        title=f"Precision and recall: {value.title}",
-        x="Recall",
-        y="Precision",
-        share=True,
-        lines=curves["pr"],
-        told=f"{cases}, the threshold falling from left to right.",
-    )
-    yield Diagram(
-        title=f"Calibration: {value.title}",
-        x="Mean probability",
-        y="Share that is true",
-        share=True,
-        lines=curves["calibration"],
-        diagonal=True,
-        told=f"{cases} in at most {_BINS} bins; the dashed line is perfect calibration.",
-    )
+        if positive.any() and not positive.all():
+            scored[name] = np.array([fact["prediction"][name] for fact in facts], dtype=np.float64), positive
+    for title, x, y, curve, diagonal, told in _CURVES if scored else ():
+        yield Diagram(
+            title=f"{title}: {value.title}",
+            x=x,
+            y=y,
+            share=True,
+            lines={name: curve(*each) for name, each in scored.items()},
+            diagonal=diagonal,
+            told=f"{len(facts)} cases{told}",
+        )
+
+
+_OF_KIND = {"number": _of_numbers, "probability": _of_probabilities}
 
 
 def _along(scores: Floats, positive: Any) -> tuple[Floats, Floats]:
@@ -181,6 +154,20 @@ def _calibration(scores: Floats, positive: Any) -> Points:
     return [(float(scores[bins == each].mean()), float(positive[bins == each].mean())) for each in np.unique(bins)]
 
 
+_CURVES: Sequence[tuple[str, str, str, Callable[[Floats, Any], Points], bool, str]] = (
+    ("ROC", "False positive rate", "True positive rate", _roc, True, "; the dashed line is chance."),
+    (
+        *("Precision and recall", "Recall", "Precision", _precision_recall),
+        *(False, ", the threshold falling from left to right."),
+    ),
+    (
+        *("Calibration", "Mean probability", "Share that is true", _calibration),
+        *(True, f" in at most {_BINS} bins; the dashed line is perfect calibration."),
+    ),
+)
+"""Title, axes, points, whether there is a diagonal, and what follows the number of cases."""
+
+
 def _thinned(points: Points, most: int) -> Points:
     kept = [*points[: -1 : max(1, math.ceil(len(points) / most))], points[-1]]
     return [(float(x), float(y)) for x, y in kept]
@@ -203,12 +190,14 @@ def _of_detections(settings: DeclaredSettings, rows: Sequence[Figures]) -> Itera
         if not findings or not len(candidates.hit) or not candidates.have_probabilities:
             continue
         hits, misses = _along(candidates.probability, candidates.hit)
+        rate = misses / len(rows)
+        shown = rate <= FROC_RATES[-1]
         if kind.name == "froc":
             yield Diagram(
                 title="FROC",
                 x="False positives per case",
                 y="Sensitivity",
-                lines={"all candidates": _froc_points(hits / findings, misses / len(rows))},
+                lines={"all candidates": [(0.0, 0.0), *zip(rate[shown], hits[shown] / findings, strict=True)]},
                 told=f"{findings} findings in {len(rows)} cases, up to {FROC_RATES[-1]:g} false positives per case.",
             )
         else:
@@ -220,8 +209,3 @@ def _of_detections(settings: DeclaredSettings, rows: Sequence[Figures]) -> Itera
                 lines={"all candidates": list(zip(hits / findings, hits / (hits + misses), strict=True))},
                 told=f"{len(candidates.hit)} candidates and {findings} findings in {len(rows)} cases.",
             )
-
-
-def _froc_points(sensitivity: Floats, rate: Floats) -> Points:
-    shown = rate <= FROC_RATES[-1]
-    return [(0.0, 0.0), *zip(rate[shown], sensitivity[shown], strict=True)]

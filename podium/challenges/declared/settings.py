@@ -49,6 +49,7 @@ _VALUE_KEYS: Mapping[str, Collection[str]] = {
     for model in get_args(get_args(AnyValue)[0])
     for kind in get_args(model.model_fields["kind"].annotation)
 }
+_ANY_KEY = frozenset(chain.from_iterable(_VALUE_KEYS.values()))
 _OTHER_PLACE = {"file": ("table",), "reference": ("reference_table", "table"), "reference_table": ("reference",)}
 """Keys of `[values]` that a value does not inherit where it has one of these."""
 
@@ -137,9 +138,9 @@ class TimeSettings(Settings):
 
     def figures(self) -> tuple[GivenFigure, ...]:
         """What `[time]` publishes."""
-        seconds = GivenFigure(path="total_seconds", title="Seconds", direction="lower", lowest=0.0, known="time_known")
-        mean = GivenFigure(
-            path="runtime_seconds", title="Seconds per case", direction="lower", lowest=0.0, known="time_known"
+        seconds, mean = (
+            GivenFigure(path=path, title=title, direction="lower", lowest=0.0, known="time_known")
+            for path, title in (("total_seconds", "Seconds"), ("runtime_seconds", "Seconds per case"))
         )
         known = GivenFigure(path="time_known")
         if self.rule == "none":
@@ -185,15 +186,21 @@ def _seconds(total: float, *, usable: int) -> dict[str, float]:
 # All tables of a declared challenge.
 
 
-class DeclaredSettings(Settings):
-    """The three tables and the engine, which is a key above them; what a metric's table may hold depends on its kind
-    and is checked separately. `own_metrics` come from metrics.py, never from challenge.toml."""
+class _Outer(Settings):
+    """The tables; their values and metrics are examined one by one."""
 
-    values: Annotated[Mapping[FigureName, AnyValue], Field(min_length=1)]
+    values: Annotated[Mapping[FigureName, Any], Field(min_length=1)]
     metrics: Annotated[tuple[Mapping[str, Any], ...], Field(min_length=1)]
     time: TimeSettings | None = None
     engine: EngineName = "monai"
     own_metrics: tuple[OwnMetric, ...] = ()
+
+
+class DeclaredSettings(_Outer):
+    """The three tables and the engine, which is a key above them; what a metric's table may hold depends on its kind
+    and is checked separately. `own_metrics` come from metrics.py, never from challenge.toml."""
+
+    values: Annotated[Mapping[FigureName, AnyValue], Field(min_length=1)]
 
     @model_serializer(mode="wrap")
     def _filled_in(self, serialize: SerializerFunctionWrapHandler) -> dict[str, Any]:
@@ -247,9 +254,9 @@ def examine(content: Any) -> Examined[DeclaredSettings]:
     content = content | {"values": filled} if isinstance(given, dict) else content
     problems = problems_of(_Outer, content, ())
     problems += [
-        ValidationProblem(key=("values", key), words=unknown_key(key, {*chain.from_iterable(_VALUE_KEYS.values())}))
+        ValidationProblem(key=("values", key), words=unknown_key(key, _ANY_KEY))
         for key in defaults
-        if not any(key in keys for keys in _VALUE_KEYS.values())
+        if key not in _ANY_KEY
     ]
     values, value_problems = _examined_values(filled)
     # What is wrong with a default is said once, at its place.
@@ -257,7 +264,11 @@ def examine(content: Any) -> Examined[DeclaredSettings]:
         replace(each, key=("values", *each.key[2:])) if _is_inherited(each.key, given, defaults) else each
         for each in value_problems
     ]
-    own = () if any(problem.key[0] == OWN_METRICS for problem in problems) else _own_metrics(content)
+    own = (
+        ()
+        if any(problem.key[0] == OWN_METRICS for problem in problems)
+        else tuple(OwnMetric.model_validate(each) for each in content.get(OWN_METRICS, ()))
+    )
     problems += [
         ValidationProblem(key=(OWN_METRICS,), words=f"declares '{each.kind}', which is a metric of Podium")
         for each in own
@@ -301,20 +312,6 @@ def fits_submission(cases: CasesSettings, settings: DeclaredSettings, shape: str
     return problems
 
 
-class _Outer(Settings):
-    """The tables; their values and metrics are examined one by one."""
-
-    values: Annotated[Mapping[FigureName, Mapping[str, Any]], Field(min_length=1)]
-    metrics: Annotated[tuple[Mapping[str, Any], ...], Field(min_length=1)]
-    time: TimeSettings | None = None
-    engine: EngineName = "monai"
-    own_metrics: tuple[OwnMetric, ...] = ()
-
-
-def _own_metrics(content: Mapping[str, Any]) -> tuple[OwnMetric, ...]:
-    return tuple(OwnMetric.model_validate(each) for each in content.get(OWN_METRICS, ()))
-
-
 def _with_defaults(tables: Any) -> tuple[dict[str, Any], Mapping[str, Any]]:
     """Every value with what `[values]` says for all of them, and these defaults: what is not itself a value's table.
 
@@ -322,11 +319,10 @@ def _with_defaults(tables: Any) -> tuple[dict[str, Any], Mapping[str, Any]]:
     inherits no place of a prediction.
     """
     tables = tables if isinstance(tables, dict) else {}
-    known = {key for keys in _VALUE_KEYS.values() for key in keys}
     values = {
         name: table
         for name, table in tables.items()
-        if isinstance(table, dict) and (name not in known or isinstance(table.get("kind"), str))
+        if isinstance(table, dict) and (name not in _ANY_KEY or isinstance(table.get("kind"), str))
     }
     defaults = {key: value for key, value in tables.items() if key not in values}
     masks = {str(table.get("within")) for table in values.values()}
@@ -350,12 +346,10 @@ def _is_inherited(key: tuple[str | int, ...], tables: Mapping[str, Any], default
     return len(key) > 2 and key[2] in defaults and key[2] not in tables[str(key[1])]
 
 
-def _examined_values(tables: Any) -> tuple[dict[str, Any], list[ValidationProblem]]:
+def _examined_values(tables: Mapping[str, Any]) -> tuple[dict[str, Any], list[ValidationProblem]]:
     values: dict[str, Any] = {}
     problems: list[ValidationProblem] = []
-    for name, table in tables.items() if isinstance(tables, dict) else ():
-        if not isinstance(table, dict):
-            continue
+    for name, table in tables.items():
         try:
             values[name] = _ONE_VALUE.validate_python(table)
         except ValidationError as error:

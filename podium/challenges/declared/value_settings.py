@@ -179,11 +179,13 @@ ClassTable = Annotated[Mapping[FigureName, ClassValue], Field(min_length=2)]
 MISSING = "missing"
 
 
-def _check_classes(classes: Mapping[str, Any]) -> None:
+def _check_classes(classes: Mapping[str, Any], positive: str | None) -> None:
     if len({(type(value) is bool, value) for value in classes.values()}) != len(classes):
         raise ValueError("two classes have the same value")
     for name in {MISSING, "macro", "micro", "weighted", *RESERVED}.intersection(classes):
         raise ValueError(f"a class cannot be called '{name}': the name is reserved for figures")
+    if positive is not None and positive not in classes:
+        raise ValueError(f"positive is '{positive}', which is not one of the classes")
 
 
 class ClassSettings(ValueSettings):
@@ -194,11 +196,13 @@ class ClassSettings(ValueSettings):
     classes: ClassTable
     positive: FigureName | None = None
 
+    @property
+    def class_table(self) -> Mapping[str, Any]:
+        return self.classes
+
     @model_validator(mode="after")
     def _classes_differ(self) -> Self:
-        _check_classes(self.classes)
-        if self.positive is not None and self.positive not in self.classes:
-            raise ValueError(f"positive is '{self.positive}', which is not one of the classes")
+        _check_classes(self.classes, self.positive)
         return self
 
 
@@ -218,9 +222,7 @@ class ProbabilitySettings(ValueSettings):
         if self.classes is None and self.positive is None:
             raise ValueError("needs classes, positive or both")
         if self.classes is not None:
-            _check_classes(self.classes)
-            if self.positive is not None and self.positive not in self.classes:
-                raise ValueError(f"positive is '{self.positive}', which is not one of the classes")
+            _check_classes(self.classes, self.positive)
             if self.positive is not None and len(self.classes) != 2:
                 raise ValueError("positive is for two classes")
         return self

@@ -39,6 +39,7 @@ from podium.readers.files import escape_for_display
 from podium.readers.images import Geometry
 
 SettingsT = TypeVar("SettingsT", bound=ValueSettings)
+ClassesT = TypeVar("ClassesT", ClassSettings, ProbabilitySettings)
 PredictionT = TypeVar("PredictionT")
 ReferenceT = TypeVar("ReferenceT")
 
@@ -116,9 +117,9 @@ class Value(ABC, Generic[SettingsT, PredictionT, ReferenceT]):
         """Predictions that a check compares with the reference: the right one, then wrong ones."""
         return [reference]
 
-    def prediction_bytes(self, shape: tuple[int, ...] | None) -> int:  # noqa: ARG002  (the interface)
+    def prediction_bytes(self, shape: tuple[int, ...] | None) -> int:
         """An upper bound of what one honest prediction takes."""
-        return BYTES_PER_FILE
+        return BYTES_PER_FILE + _BYTES_PER_PIXEL * math.prod(shape or (0,))
 
     def describe(self, reference: ReferenceT) -> Description:  # noqa: ARG002  (the interface)
         """What `podium check` shows of a reference; names begin with the value's."""
@@ -187,9 +188,6 @@ class LabelsValue(Value[LabelsSettings, LabelImage, LabelImage]):
 
     def shape(self, reference: LabelImage) -> tuple[int, ...]:
         return reference.labels.shape
-
-    def prediction_bytes(self, shape: tuple[int, ...] | None) -> int:
-        return BYTES_PER_FILE + _BYTES_PER_PIXEL * math.prod(shape or ())
 
     def answers(self, reference: LabelImage) -> Sequence[LabelImage]:
         return [reference, *(replace(reference, labels=each) for each in damaged_labels(reference.labels))]
@@ -306,9 +304,6 @@ class ImageValue(Value[ImageSettings, ContinuousImage, ContinuousImage]):
     def shape(self, reference: ContinuousImage) -> tuple[int, ...]:
         return reference.pixels.shape
 
-    def prediction_bytes(self, shape: tuple[int, ...] | None) -> int:
-        return BYTES_PER_FILE + _BYTES_PER_PIXEL * math.prod(shape or ())
-
     def answers(self, reference: ContinuousImage) -> Sequence[ContinuousImage]:
         return [reference, replace(reference, pixels=np.roll(reference.pixels, 1, axis=-1))]
 
@@ -408,9 +403,6 @@ class DetectionMapValue(Value[DetectionMapSettings, ContinuousImage, ContinuousI
         """In numbers of neighbours."""
         return _CONNECTIVITY[reference.pixels.ndim][self.settings.connectivity]
 
-    def prediction_bytes(self, shape: tuple[int, ...] | None) -> int:
-        return BYTES_PER_FILE + _BYTES_PER_PIXEL * math.prod(shape or ())
-
     def describe(self, reference: ContinuousImage) -> Description:
         return Description(
             shapes={self.name: reference.pixels.shape},
@@ -433,10 +425,10 @@ class NumberValue(Value[NumberSettings, float, float]):
     """A finite number."""
 
     def read_reference(self, located: Located) -> float:
-        return self._checked(located)
+        return number_within(located, self.settings.range)
 
     def read_prediction(self, located: Located, expected: ExpectedPrediction) -> float:  # noqa: ARG002  (the interface)
-        return self._checked(located)
+        return number_within(located, self.settings.range)
 
     def facts(self, compared: Compared[float, float]) -> Figures:
         return {"reference": compared.reference, "prediction": compared.prediction}
@@ -447,15 +439,27 @@ class NumberValue(Value[NumberSettings, float, float]):
     def describe(self, reference: float) -> Description:
         return Description(shapes={}, figures={self.name: reference})
 
-    def _checked(self, located: Located) -> float:
-        return number_within(located, self.settings.range)
 
-
-class ClassValue(Value[ClassSettings, str, str]):
-    """One of several classes, by name."""
+class _OfClasses(Value[ClassesT, PredictionT, str]):
+    """A value whose reference is a class, by name."""
 
     def read_reference(self, located: Located) -> str:
-        return known_class(located, self.settings.classes)
+        return known_class(located, self.settings.class_table)
+
+    def describe(self, reference: str) -> Description:
+        return Description(shapes={}, categories={self.name: reference})
+
+    def doubts_about_all(self, descriptions: Sequence[Description]) -> Sequence[str]:
+        """Where all references have one class, or none has some class."""
+        present = {each.categories[self.name] for each in descriptions}
+        if len(present) == 1:
+            only = next(iter(present))
+            return [f"All references have the class '{only}': figures such as AUROC are undefined."]
+        return [f"No reference has the class '{each}'." for each in self.settings.class_table if each not in present]
+
+
+class ClassValue(_OfClasses[ClassSettings, str]):
+    """One of several classes, by name."""
 
     def read_prediction(self, located: Located, expected: ExpectedPrediction) -> str:  # noqa: ARG002  (the interface)
         return known_class(located, self.settings.classes)
@@ -471,18 +475,9 @@ class ClassValue(Value[ClassSettings, str, str]):
         names = list(self.settings.classes)
         return [reference, names[(names.index(reference) + 1) % len(names)], reference]
 
-    def describe(self, reference: str) -> Description:
-        return Description(shapes={}, categories={self.name: reference})
 
-    def doubts_about_all(self, descriptions: Sequence[Description]) -> Sequence[str]:
-        return doubts_about_classes(self.name, list(self.settings.classes), descriptions)
-
-
-class ProbabilityValue(Value[ProbabilitySettings, Mapping[str, float], str]):
+class ProbabilityValue(_OfClasses[ProbabilitySettings, Mapping[str, float]]):
     """A probability for every class; the reference is a class."""
-
-    def read_reference(self, located: Located) -> str:
-        return known_class(located, self.settings.class_table)
 
     def read_prediction(self, located: Located, expected: ExpectedPrediction) -> Mapping[str, float]:  # noqa: ARG002  (the interface)
         classes = list(self.settings.class_table)
@@ -510,12 +505,6 @@ class ProbabilityValue(Value[ProbabilitySettings, Mapping[str, float], str]):
         names = list(self.settings.class_table)
         rest = len(names) - 1
         return [{name: sure if name == reference else (1 - sure) / rest for name in names} for sure in (1.0, 0.4, 0.6)]
-
-    def describe(self, reference: str) -> Description:
-        return Description(shapes={}, categories={self.name: reference})
-
-    def doubts_about_all(self, descriptions: Sequence[Description]) -> Sequence[str]:
-        return doubts_about_classes(self.name, list(self.settings.class_table), descriptions)
 
     def _probability(self, value: Any, label: str) -> float:
         number = checked_number(value, label=label)
@@ -628,15 +617,6 @@ def known_class(located: Located, classes: Mapping[str, Any]) -> str:
     if isinstance(value, dict | list) or value is None:
         raise Refused(f"'{label}' must be one of the classes {allowed}.")
     raise Refused(f"'{label}' is {given}; the classes are {allowed}.")
-
-
-def doubts_about_classes(name: str, classes: Sequence[str], descriptions: Sequence[Description]) -> Sequence[str]:
-    """Warnings where all references have one class, or none has some class."""
-    present = {each.categories[name] for each in descriptions}
-    if len(present) == 1:
-        only = next(iter(present))
-        return [f"All references have the class '{only}': figures such as AUROC are undefined."]
-    return [f"No reference has the class '{each}'." for each in classes if each not in present]
 
 
 VALUE_KINDS: Mapping[str, type[Value[Any, Any, Any]]] = {

@@ -81,10 +81,12 @@ class FreehandSettings(Settings):
 class FreehandFormat(Format[FreehandPrediction, FreehandReference, ReferenceScan]):
     """Four sets of displacements per scan."""
 
+    libraries = ("h5py",)
+
     def __init__(self, cases: CasesSettings, settings: FreehandSettings) -> None:
         self.grid: PixelGrid = settings.grid
         self._socket = settings.sockets.fields
-        self._layout = Layout(
+        self.layout = Layout(
             outputs=(self._socket,),
             inputs=(cases.input,) if cases.input else (),
             any_input=cases.input is None,
@@ -98,14 +100,6 @@ class FreehandFormat(Format[FreehandPrediction, FreehandReference, ReferenceScan
             ignore_case=bool(cases.ignore_case),
             telling=re.compile(rf"{re.escape(RUNTIME_FILE)}|sub[^/]+__[^/]+\.(h5|hdf5|npz)"),
         )
-
-    @property
-    def layout(self) -> Layout:
-        return self._layout
-
-    @property
-    def libraries(self) -> Collection[str]:
-        return ("h5py",)
 
     def sort_references(
         self, files: Sequence[SafeFile], problems: list[ReferenceProblem]

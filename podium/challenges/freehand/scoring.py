@@ -63,8 +63,6 @@ _CURVES = tuple(
         title=_TITLES[name],
         along="Frame",
         direction="lower",
-        lowest=0.0,
-        highest=math.inf,
         unit="mm",
         first=1,
         length="by_frame.frames",
@@ -179,19 +177,13 @@ def freehand_metrics(*, clip: bool) -> list[CaseMetric[FreehandCase]]:
     def category(name: str) -> Callable[[Figures], float]:
         return lambda row: category_scores(row["normalised"])[name]
 
+    def unclipped(row: Figures) -> float:
+        return final_score(row["unclipped"])
+
     lowest = 0.0 if clip else -math.inf
     return [
         *(
-            CaseMetric(
-                name=name,
-                title=title,
-                direction="lower",
-                lowest=0.0,
-                highest=math.inf,
-                worst=math.inf,
-                unit="mm",
-                of=error(name),
-            )
+            CaseMetric(name=name, title=title, direction="lower", worst=math.inf, unit="mm", of=error(name))
             for name, title in _TITLES.items()
         ),
         *(
@@ -207,8 +199,8 @@ def freehand_metrics(*, clip: bool) -> list[CaseMetric[FreehandCase]]:
                 std="",
             )
             for name, title, low, of_row in (
-                ("final_score", "Final score", lowest, _final_score),
-                ("final_score_unclipped", "Final score, unclipped", -math.inf, _unclipped_score),
+                ("final_score", "Final score", lowest, lambda row: final_score(row["normalised"])),
+                ("final_score_unclipped", "Final score, unclipped", -math.inf, unclipped),
                 *((name, f"{title} score", lowest, category(name)) for name, title in _CATEGORY_TITLES.items()),
             )
         ),
@@ -226,14 +218,6 @@ def freehand_metrics(*, clip: bool) -> list[CaseMetric[FreehandCase]]:
             for name, title in _TITLES.items()
         ),
     ]
-
-
-def _final_score(row: Figures) -> float:
-    return final_score(row["normalised"])
-
-
-def _unclipped_score(row: Figures) -> float:
-    return final_score(row["unclipped"])
 
 
 def scoreboard(settings: FreehandSettings) -> Scoreboard[FreehandCase]:

@@ -181,9 +181,11 @@ class LesionsPrediction:
 class LesionsFormat(Format[LesionsPrediction, SafeFile, LesionReference]):
     """A sequence of masks per case."""
 
+    libraries = ("SimpleITK",)
+
     def __init__(self, cases: CasesSettings, settings: LesionsSettings) -> None:
         self._settings = settings
-        self._layout = Layout(
+        self.layout = Layout(
             outputs=(settings.sockets.segmentation,),
             inputs=(cases.input,) if cases.input else _CASE_INPUTS,
             files=(Template("{case}/iter_{step}.{extension}"),),
@@ -192,14 +194,6 @@ class LesionsFormat(Format[LesionsPrediction, SafeFile, LesionReference]):
             ignore_case=bool(cases.ignore_case),
             suffixes=("_0000", "_0001"),  # channels of nnU-Net
         )
-
-    @property
-    def layout(self) -> Layout:
-        return self._layout
-
-    @property
-    def libraries(self) -> Collection[str]:
-        return ("SimpleITK",)
 
     def sort_references(self, files: Sequence[SafeFile], problems: list[ReferenceProblem]) -> Mapping[str, SafeFile]:
         references: dict[str, SafeFile] = {}

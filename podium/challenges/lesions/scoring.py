@@ -53,7 +53,6 @@ _CURVES = tuple(
         title=title,
         along="Interaction step",
         direction="higher",
-        lowest=0.0,
         highest=1.0,
         mean=f"{name}_by_step",
     )
@@ -295,11 +294,7 @@ def lesions_metrics(settings: LesionsSettings) -> list[CaseMetric[LesionsCase]]:
     without = "where no reference has a lesion" if settings.empty_reference == "undefined" else ""
     return [
         *(replace(area, no_value_if=without) for area in areas),
-        _volume(
-            "final_fpv_ml",
-            "Final FPV",
-            of=lambda case: case.steps[-1]["fpv_ml"] if case.final else None,
-        ),
+        _volume("final_fpv_ml", "Final FPV", of=lambda case: case.steps[-1]["fpv_ml"] if case.final else None),
         _volume(
             "final_fnv_ml",
             "Final FNV",
@@ -308,17 +303,11 @@ def lesions_metrics(settings: LesionsSettings) -> list[CaseMetric[LesionsCase]]:
         ),
         *(
             [
-                CaseMetric(
-                    name="final_component_dice",
-                    title="Final Dice per component",
-                    direction="higher",
-                    lowest=0.0,
-                    highest=1.0,
-                    worst=0.0,
-                    count="final_component_dice.n",
+                _metric(
+                    "final_component_dice",
+                    "Final Dice per component",
+                    lambda case: _component_dice(case, settings),
                     no_value_if="where no reference has a lesion",
-                    of=lambda case: _component_dice(case, settings),
-                    when_lost=lambda case: _component_dice(case, settings),
                 )
             ]
             if settings.per_component_dice
@@ -342,44 +331,22 @@ def _area(
 ) -> CaseMetric[LesionsCase]:
     """A figure over all steps. In a missing case every step failed, so the same function applies."""
 
-    def of(case: LesionsCase) -> float | None:
-        return case.along_steps(figure, area)
+    return _metric(name, title, lambda case: case.along_steps(figure, area), highest=highest)
 
-    return CaseMetric(
-        name=name,
-        title=title,
-        direction="higher",
-        lowest=0.0,
-        highest=highest,
-        worst=0.0,
-        count=f"{name}.n",
-        of=of,
-        when_lost=of,
-    )
+
+def _metric(name: str, title: str, of: Callable[[LesionsCase], float | None], **more: Any) -> CaseMetric[LesionsCase]:
+    """A figure of which more is better; missing cases have the same function."""
+    declared = {"direction": "higher", "highest": 1.0, "worst": 0.0, **more}
+    return CaseMetric(name=name, title=title, count=f"{name}.n", of=of, when_lost=of, **declared)
 
 
 def _last(values: Sequence[float]) -> float:
     return values[-1]
 
 
-def _volume(
-    name: str,
-    title: str,
-    *,
-    of: Callable[[LesionsCase], float | None],
-    when_lost: Callable[[LesionsCase], float | None] | None = None,
-) -> CaseMetric[LesionsCase]:
+def _volume(name: str, title: str, **functions: Any) -> CaseMetric[LesionsCase]:
     return CaseMetric(
-        name=name,
-        title=title,
-        direction="lower",
-        lowest=0.0,
-        highest=math.inf,
-        worst=math.inf,
-        unit="ml",
-        count=f"{name}.n",
-        of=of,
-        when_lost=when_lost,
+        name=name, title=title, direction="lower", worst=math.inf, unit="ml", count=f"{name}.n", **functions
     )
 
 

@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
 from typing import Annotated, Any, ClassVar, Literal, Self
 
@@ -178,7 +178,7 @@ class ReportsFormat(Format[Source, SafeFile, str]):
 
     def __init__(self, cases: CasesSettings, settings: ReportsSettings) -> None:
         self._socket = settings.sockets.report
-        self._layout = Layout(
+        self.layout = Layout(
             outputs=(self._socket,),
             inputs=(cases.input or _CASE_INPUT,),
             any_input=cases.input is None,
@@ -191,21 +191,13 @@ class ReportsFormat(Format[Source, SafeFile, str]):
             job_pattern=re.compile(r"job-(?P<case>.+)", re.IGNORECASE),
         )
 
-    @property
-    def layout(self) -> Layout:
-        return self._layout
-
-    @property
-    def libraries(self) -> Collection[str]:
-        return ()
-
     def recognises(self, names: SubmissionNames) -> bool:
         """Text files often accompany other predictions, so they count only if there are no other files."""
         files = [PurePosixPath(name).name.lower() for name in names.files]
         only_texts = all(name.endswith((".txt", ".json")) for name in files)
         return (
             super().recognises(names)
-            or any(name in self._layout.tables for name in files)
+            or any(name in self.layout.tables for name in files)
             or (only_texts and any(name.endswith(".txt") for name in files))
         )
 

@@ -181,26 +181,21 @@ def _corpus(bleu: Callable[[NgramCounts], float], suffix: str) -> Callable[[Sequ
     def of(rows: Sequence[Figures], resamples: Resamples) -> Floats:
         ngrams, tokens = f"ngrams{suffix}", f"tokens{suffix}"
         orders = sorted(rows[0][ngrams]["matches"], key=int)
-        matches, totals = (
-            resamples.total([[row[ngrams][kind][order] for order in orders] for row in rows]).astype(np.int64)
-            for kind in ("matches", "totals")
-        )
-        candidate, reference = (
-            resamples.total([row[tokens][side] for row in rows]).astype(np.int64) for side in ("candidate", "reference")
-        )
-        return np.array(
-            [
-                bleu(
-                    NgramCounts(
-                        matches=tuple(matches[replicate].tolist()),
-                        totals=tuple(totals[replicate].tolist()),
-                        candidate_tokens=int(candidate[replicate]),
-                        reference_tokens=int(reference[replicate]),
-                    )
-                )
-                for replicate in range(resamples.replicates)
-            ]
-        )
+        sides, kinds = ("candidate", "reference"), ("matches", "totals")
+        counted = [
+            [*(row[ngrams][kind][order] for kind in kinds for order in orders), *(row[tokens][side] for side in sides)]
+            for row in rows
+        ]
+        summed = [
+            NgramCounts(
+                matches=tuple(each[: len(orders)]),
+                totals=tuple(each[len(orders) : -2]),
+                candidate_tokens=each[-2],
+                reference_tokens=each[-1],
+            )
+            for each in resamples.total(counted).astype(np.int64).tolist()
+        ]
+        return np.array([bleu(each) for each in summed])
 
     return of
 

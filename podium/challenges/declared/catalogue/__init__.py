@@ -111,7 +111,7 @@ def _rows(kind: MetricKind) -> Iterator[str]:
             definition if number == 0 else "",
             package if number == 0 else "",
             f"`{joined_path(kind.name, '<region>' * isinstance(kind, RegionMetric), name)}`",
-            "per case" if isinstance(kind, CaseValueMetric) or _per_case(kind) else "all cases",
+            "all cases" if isinstance(kind, CohortValueMetric) or getattr(kind, "only_pooled", False) else "per case",
             figure.direction,
             f"{figure.lowest:g}",
             f"{figure.highest:g}{' ' + figure.unit if figure.unit else ''}",
@@ -119,10 +119,6 @@ def _rows(kind: MetricKind) -> Iterator[str]:
             keys if number == 0 else "",
         ]
         yield "| " + " | ".join(cells) + " |"
-
-
-def _per_case(kind: MetricKind) -> bool:
-    return isinstance(kind, RegionMetric) and not kind.only_pooled
 
 
 def _figures(kind: MetricKind) -> Sequence[tuple[str, Figure]]:

@@ -50,7 +50,7 @@ class KappaSettings(ClassesSettings):
 
 
 def _class_names(value: AnyValueKind) -> list[str]:
-    return list(value.settings.classes if value.settings.kind == "class" else value.settings.class_table)
+    return list(value.settings.class_table)
 
 
 def _codes(cohort: CohortFacts) -> tuple[Codes, Codes, Resamples]:

@@ -37,12 +37,9 @@ def _voxel_counts(pair: RegionPair, _: RegionSettings) -> Sequence[int]:
     return (counts.shared, counts.prediction, counts.reference)
 
 
-def _pooled_dice(totals: Floats) -> Floats:
-    return np.asarray(2 * totals[..., 0] / (totals[..., 1] + totals[..., 2]))
-
-
-def _pooled_iou(totals: Floats) -> Floats:
-    return np.asarray(totals[..., 0] / (totals[..., 1] + totals[..., 2] - totals[..., 0]))
+def _pooled(numerator: Sequence[int], denominator: Sequence[int]) -> Callable[[Floats], Floats]:
+    """A quotient of weighted counts."""
+    return lambda totals: np.asarray((totals @ np.array(numerator)) / (totals @ np.array(denominator)))
 
 
 DICE = RegionMetric(
@@ -50,14 +47,18 @@ DICE = RegionMetric(
     definition="2 |P and G| / (|P| + |G|)",
     counts=_voxel_counts,
     by_engine=lambda _: True,
-    figures={"": agreement(title="Dice", of=lambda pair, _: pair.engine.dice(pair), pooled=_pooled_dice)},
+    figures={
+        "": agreement(title="Dice", of=lambda pair, _: pair.engine.dice(pair), pooled=_pooled((2, 0, 0), (0, 1, 1)))
+    },
 )
 IOU = RegionMetric(
     name="iou",
     definition="|P and G| / |P or G|",
     counts=_voxel_counts,
     by_engine=lambda _: True,
-    figures={"": agreement(title="IoU", of=lambda pair, _: pair.engine.iou(pair), pooled=_pooled_iou)},
+    figures={
+        "": agreement(title="IoU", of=lambda pair, _: pair.engine.iou(pair), pooled=_pooled((1, 0, 0), (-1, 1, 1)))
+    },
 )
 
 
@@ -219,19 +220,12 @@ def _squares(pair: RegionPair, settings: RegionSettings) -> Sequence[float]:
     return ((given if isinstance(given, int | float) else _largest_difference_ml(pair, settings)) ** 2, 1)
 
 
+_difference: Callable[..., RegionFigure[Any]] = partial(RegionFigure, direction="lower", unit="ml", of=_difference_ml)
 VOLUME_METRICS = (
     RegionMetric(
         name="volume_difference_ml",
         definition="|Vp - Vg|",
-        figures={
-            "": RegionFigure(
-                title="Volume difference",
-                direction="lower",
-                unit="ml",
-                of=_difference_ml,
-                worst=_largest_difference_ml,
-            )
-        },
+        figures={"": _difference(title="Volume difference", worst=_largest_difference_ml)},
     ),
     RegionMetric(
         name="relative_volume_difference",
@@ -258,12 +252,8 @@ VOLUME_METRICS = (
         counts=_squares,
         only_pooled=True,
         figures={
-            "": RegionFigure(
-                title="Volume RMSE",
-                direction="lower",
-                unit="ml",
-                of=_difference_ml,
-                pooled=lambda totals: volume_rmse_ml(squares=totals[..., 0], cases=totals[..., 1]),
+            "": _difference(
+                title="Volume RMSE", pooled=lambda totals: volume_rmse_ml(squares=totals[..., 0], cases=totals[..., 1])
             )
         },
     ),
@@ -293,16 +283,12 @@ def _component_error(pair: RegionPair, settings: ConnectedSettings) -> float:
     return component_error(prediction=prediction, reference=reference, connectivity=settings.neighbours)
 
 
-def _component_dice(pair: RegionPair, _: RegionSettings) -> float:
-    return pair.engine.component_dice(pair)
-
-
 SHAPE_METRICS = (
     RegionMetric(
         name="component_dice",
         definition="mean over G's components of the Dice among the voxels that are nearest to each",
         by_engine=lambda _: True,
-        figures={"": agreement(title="Dice per component", of=_component_dice)},
+        figures={"": agreement(title="Dice per component", of=lambda pair, _: pair.engine.component_dice(pair))},
     ),
     RegionMetric(
         name="cldice",
@@ -388,11 +374,6 @@ def _lesion_counts(pair: RegionPair, settings: LesionsMetricSettings) -> Sequenc
 
 def _image_ml(pair: RegionPair, _: Any) -> float:
     return (pair.image_voxels - pair.counts.reference) * pair.voxel_ml
-
-
-def _pooled(numerator: Sequence[int], denominator: Sequence[int]) -> Callable[[Floats], Floats]:
-    """A quotient of weighted counts (TP, FP, FN)."""
-    return lambda totals: np.asarray((totals @ np.array(numerator)) / (totals @ np.array(denominator)))
 
 
 def _total(place: int) -> Callable[[Floats], Floats]:

@@ -320,16 +320,16 @@ def _ngram_counts(case: DeclaredCase, value: AnyValueKind, _: MetricSettings) ->
 
 def _bleu(cohort: CohortFacts) -> Floats:
     totals = cohort.resamples.total(np.array(cohort.facts, dtype=np.float64))
-    return np.array([bleu_4(_as_counts(row)) for row in totals.round().astype(np.int64).tolist()])
-
-
-def _as_counts(row: Sequence[int]) -> NgramCounts:
-    return NgramCounts(
-        matches=tuple(row[:MAX_ORDER]),
-        totals=tuple(row[MAX_ORDER : 2 * MAX_ORDER]),
-        candidate_tokens=row[-2],
-        reference_tokens=row[-1],
-    )
+    summed = [
+        NgramCounts(
+            matches=tuple(row[:MAX_ORDER]),
+            totals=tuple(row[MAX_ORDER:-2]),
+            candidate_tokens=row[-2],
+            reference_tokens=row[-1],
+        )
+        for row in totals.round().astype(np.int64).tolist()
+    ]
+    return np.array([bleu_4(each) for each in summed])
 
 
 def _meteor(case: DeclaredCase, value: AnyValueKind, _: MetricSettings) -> float:

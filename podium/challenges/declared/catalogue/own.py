@@ -79,32 +79,20 @@ def _sentence(file: str, error: Exception, words: str) -> str:
 
 def own_kind(own: OwnMetric) -> MetricKind:
     """The kind of metric that this declaration makes."""
+    shared: dict[str, Any] = {"name": own.kind, "definition": f"{own.kind} of the challenge's metrics.py"}
+    if own.scope != "cohort" and own.is_of_regions:
+        return RegionMetric(**shared, figures={"": _region_figure(own)})
+    shared |= {"compares": own.compares, "figure": Figure(**_range(own))}
     if own.scope == "cohort":
-        return CohortValueMetric(
-            name=own.kind,
-            definition=_definition(own),
-            compares=own.compares,
-            figure=Figure(**_range(own)),
-            of=lambda cohort: _of_all(own, cohort),
-            check=_check_failed,
-        )
-    if own.is_of_regions:
-        return RegionMetric(name=own.kind, definition=_definition(own), figures={"": _region_figure(own)})
+        return CohortValueMetric(**shared, of=lambda cohort: _of_all(own, cohort), check=_check_failed)
     worst = own.worst_value
     assert worst != "diagonal"
     return CaseValueMetric(
-        name=own.kind,
-        definition=_definition(own),
-        compares=own.compares,
-        figure=Figure(**_range(own)),
+        **shared,
         of=lambda case, value, _: _of_values(own, case, value),
         worst=lambda _, __: worst,
         tells=bool({*KINDS_WITH_FACTS} & {*own.compares}),
     )
-
-
-def _definition(own: OwnMetric) -> str:
-    return f"{own.kind} of the challenge's metrics.py"
 
 
 def _range(own: OwnMetric) -> dict[str, Any]:

@@ -218,13 +218,7 @@ class RegionFigure(Figure, Generic[SettingsT]):
 
 # What most figures between 0 and 1 have in common: two empty masks agree, one empty mask does not.
 agreement: Callable[..., RegionFigure[Any]] = partial(
-    RegionFigure,
-    direction="higher",
-    highest=1.0,
-    worst=0.0,
-    both_empty=1.0,
-    prediction_empty=0.0,
-    reference_empty=0.0,
+    RegionFigure, direction="higher", highest=1.0, both_empty=1.0, prediction_empty=0.0, reference_empty=0.0
 )
 
 
