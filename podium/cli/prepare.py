@@ -67,7 +67,7 @@ def add_verbs(verbs: Verbs) -> None:
     add_leaderboard(verbs)
     add_bundle(verbs)
     add_keys(verbs)
-    add_doctor(verbs)
+    add_verb(verbs, "doctor", _doctor, "show what this machine offers to an evaluation")
     add_completion(verbs)
 
 
@@ -87,7 +87,8 @@ def _new(options: argparse.Namespace) -> int:
     if folder.exists():
         raise UsageError(f"{folder} exists already; nothing is changed. Choose another name.")
     template = _TEMPLATE.read_text(encoding="utf-8") if options.like is None else _entry(options.like)
-    text = _titled(template, options.name)
+    title = re.sub(r"[._-]+", " ", options.name).capitalize()
+    text = _TITLE.sub(f'title = "{title}"', template, count=1)
     names = " and ".join(_reference_names(text))
     try:
         (folder / REFERENCES).mkdir(parents=True)
@@ -117,11 +118,6 @@ def _entry(name: str) -> str:
         raise UsageError(f"The gallery has no entry '{escape_for_display(name)}'; it has: {', '.join(known)}.")
     origin = f"# A copy of gallery/{name}, where all cases are public: decide what per_case may show of yours.\n"
     return origin + known[name].read_text(encoding="utf-8")
-
-
-def _titled(text: str, name: str) -> str:
-    title = re.sub(r"[._-]+", " ", name).capitalize()
-    return _TITLE.sub(f'title = "{title}"', text, count=1)
 
 
 def _reference_names(text: str) -> list[str]:
@@ -327,10 +323,6 @@ def _new_key(options: argparse.Namespace) -> int:
 
 
 # `podium doctor`: what this machine offers to an evaluation.
-
-
-def add_doctor(verbs: Verbs) -> None:
-    add_verb(verbs, "doctor", _doctor, "show what this machine offers to an evaluation")
 
 
 def _doctor(_: argparse.Namespace) -> int:
