@@ -255,14 +255,12 @@ def _ratings(reached: "Standing") -> "Table":
 
 def _stop_rule(rule: "StopRule") -> "Table":
     holds = "holds" if rule.holds else "does not hold yet"
-    made = table(
+    return table(
         f"The stop rule {holds}: all of the first {len(rule.required)} and one of the last {len(rule.either)}",
         *("Condition", "Met", "Explanation"),
         texts=["Condition", "Explanation"],
+        rows=[(each.name, "yes" if each.met else "no", each.sentence) for each in rule.conditions],
     )
-    for condition in rule.conditions:
-        made.add_row(condition.name, "yes" if condition.met else "no", cell(condition.sentence))
-    return made
 
 
 def _raters(lines: "Sequence[RaterLine]", figures: "Mapping[str, RaterFigures]") -> "Table":

@@ -216,11 +216,11 @@ def _figures(options: argparse.Namespace) -> int:
     output, head = console(), ("name", "title", "better", "range", "unit")
     for heading, figures in tables.items():
         if figures:
-            made = table("", *head, texts=head)
-            for name, each in figures.items():
-                bounds = f"{each.lowest:g} to {each.highest:g}"
-                made.add_row(*map(cell, (name, each.title, each.direction, bounds, each.unit)))
-            output.print("", cell(heading), made, sep="\n", soft_wrap=True)
+            rows = [
+                (name, each.title, each.direction, f"{each.lowest:g} to {each.highest:g}", each.unit)
+                for name, each in figures.items()
+            ]
+            output.print("", cell(heading), table("", *head, texts=head, rows=rows), sep="\n", soft_wrap=True)
     print("\nA name that ends in .mean may be written without it.")
     if board.group_of is not None:
         print("With groups of cases, groups.<group>.<name> is the figure of one group, <name>.group_mean their mean.")

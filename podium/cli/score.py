@@ -214,7 +214,5 @@ def _print_report(report: "ValidationReport") -> None:
     if not report.problems:
         output.print(cell(f"{report.cases} predictions for '{report.challenge}' are fine."))
         return
-    made = table(f"Problems of this '{report.challenge}' submission", "Where", "What", texts=["Where", "What"])
-    for problem in report.problems:
-        made.add_row(cell(problem.where), cell(problem.what))
-    output.print(made)
+    rows, head = [(problem.where, problem.what) for problem in report.problems], ("Where", "What")
+    output.print(table(f"Problems of this '{report.challenge}' submission", *head, texts=head, rows=rows))
