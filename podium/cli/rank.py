@@ -546,8 +546,5 @@ def _overlay_source(options: argparse.Namespace, challenge: str) -> "AbstractCon
     from podium.tools.report.overlays import OverlaySource
 
     return OverlaySource.open(
-        ground_truth=options.ground_truth,
-        images=options.images,
-        challenge=challenge,
-        executor=chosen_executor(options),
+        ground_truth=options.ground_truth, images=options.images, challenge=challenge, executor=chosen_executor(options)
     )

@@ -18,15 +18,7 @@ from pydantic import TypeAdapter
 
 from podium.errors import UsageError
 from podium.tools.ranking.consensus import Consensus
-from podium.tools.ranking.result import (
-    Calibration,
-    Interval,
-    Intervals,
-    Measured,
-    Ranking,
-    Row,
-    ranking_to_json,
-)
+from podium.tools.ranking.result import Calibration, Interval, Intervals, Measured, Ranking, Row, ranking_to_json
 from podium.tools.ranking.wording import (
     NO_VALUE,
     NOTHING,
