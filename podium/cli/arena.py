@@ -42,13 +42,15 @@ _GAPS = (25.0, 50.0, 100.0, 200.0)
 def add_verbs(verbs: Verbs) -> None:
     arena = add_group(verbs, "arena", "let clinicians compare anonymous reports, and rate the teams by their votes")
     _add_init(arena)
-    _add_people(arena)
+    _add_invite(arena)
+    revoke = _add_known_folder(add_verb(arena, "revoke", _revoke, "revoke a rater's link; the votes are kept"))
+    revoke.add_value("name", "NAME", "the name used in the invitation")
     _add_serve(arena)
     _add_known_folder(add_verb(arena, "status", _status, "show ratings, raters and what the stop rule still requires"))
     _add_known_folder(add_verb(arena, "close", _close, "end the voting for good"))
     _add_result(arena)
     _add_archive(arena)
-    _add_viewer(arena)
+    add_verb(arena, "viewer", _viewer, "fetch NiiVue, which shows volumes and meshes to raters")
     add_simulate(arena)
 
 
@@ -94,13 +96,6 @@ def _read_text(path: Path) -> str:
         raise UsageError(f"{path} is not UTF-8 text.") from None
 
 
-def _add_people(verbs: Verbs) -> None:
-    _add_invite(verbs)
-    revoke = add_verb(verbs, "revoke", _revoke, "revoke a rater's link; the votes are kept")
-    _add_known_folder(revoke)
-    revoke.add_value("name", "NAME", "the name used in the invitation")
-
-
 def _add_invite(verbs: Verbs) -> None:
     parser = add_verb(verbs, "invite", _invite, "print a personal link, which is shown only once")
     parser.usage = (
@@ -125,11 +120,13 @@ def _invite(options: argparse.Namespace) -> int:
     from podium.tools.arena.raters import Guest, invite, invite_organiser
     from podium.tools.arena.settings import read_settings
     from podium.tools.arena.store import Store
+    from podium.tools.arena.web.site import LANGUAGES
 
     if options.source:
         return _invite_many(options)
     folder, name = _folder_and_name(options)
-    _check_language(options.language)
+    if options.language is not None and options.language not in LANGUAGES:
+        raise UsageError(f"--language is one of {', '.join(LANGUAGES)}.")
     with closing(Store(folder)) as store:
         settings = read_settings(folder)
         if options.organiser:
@@ -171,13 +168,6 @@ def _invite_many(options: argparse.Namespace) -> int:
     return 0
 
 
-def _check_language(language: str | None) -> None:
-    from podium.tools.arena.web.site import LANGUAGES
-
-    if language is not None and language not in LANGUAGES:
-        raise UsageError(f"--language is one of {', '.join(LANGUAGES)}.")
-
-
 def _folder_and_name(options: argparse.Namespace) -> tuple[Path, str]:
     """Where to invite whom: the folder may be omitted inside it, and the organiser has no name."""
     if options.output:
@@ -203,8 +193,7 @@ def _revoke(options: argparse.Namespace) -> int:
 
 
 def _add_serve(verbs: Verbs) -> None:
-    parser = add_verb(verbs, "serve", _serve, "serve the arena until it is stopped")
-    _add_known_folder(parser)
+    parser = _add_known_folder(add_verb(verbs, "serve", _serve, "serve the arena until it is stopped"))
     parser.add_value("--host", "ADDRESS", "address to listen on", default="127.0.0.1")
     parser.add_value(
         "--port",
@@ -237,12 +226,9 @@ def _status(options: argparse.Namespace) -> int:
         reached = standing(ballots, arena.methods, arena.settings)
         figures = {each.rater: each for each in rater_figures(ballots, arena.methods)}
         raters = read_raters(arena.store)
-        for made in (
-            _ratings(reached),
-            _stop_rule(stop_rule(ballots, reached, arena.settings)),
-            _raters(raters, figures),
-        ):
-            output.print(made)
+        output.print(
+            _ratings(reached), _stop_rule(stop_rule(ballots, reached, arena.settings)), _raters(raters, figures)
+        )
         remarks = [f"{name} {remark}." for name, each in figures.items() for remark in each.remarks]
         output.print()
         for sentence in dict.fromkeys((*remarks, *reached.disagreements, *reached.notes, *arena.notes)):
@@ -269,16 +255,12 @@ def _ratings(reached: "Standing") -> "Table":
 
 def _stop_rule(rule: "StopRule") -> "Table":
     holds = "holds" if rule.holds else "does not hold yet"
-    made = table(
+    return table(
         f"The stop rule {holds}: all of the first {len(rule.required)} and one of the last {len(rule.either)}",
-        "Condition",
-        "Met",
-        "Explanation",
+        *("Condition", "Met", "Explanation"),
         texts=["Condition", "Explanation"],
+        rows=[(each.name, "yes" if each.met else "no", each.sentence) for each in rule.conditions],
     )
-    for condition in rule.conditions:
-        made.add_row(condition.name, "yes" if condition.met else "no", cell(condition.sentence))
-    return made
 
 
 def _raters(lines: "Sequence[RaterLine]", figures: "Mapping[str, RaterFigures]") -> "Table":
@@ -307,8 +289,7 @@ def _close(options: argparse.Namespace) -> int:
 
 
 def _add_result(verbs: Verbs) -> None:
-    parser = add_verb(verbs, "result", _result, "write the ratings for 'podium rank --arena'")
-    _add_known_folder(parser)
+    parser = _add_known_folder(add_verb(verbs, "result", _result, "write the ratings for 'podium rank --arena'"))
     parser.add_value("--output", "FILE", "", default=Path("arena.json"))
     parser.add_value("--by", _RATINGS, "which rating decides the order", default="elo-averaged")
     parser.add_flag("--provisional", "while votes can still be cast")
@@ -375,10 +356,6 @@ def _import(options: argparse.Namespace) -> int:
         if missing:
             say(f"{missing} files of its pictures are missing: copy the folder 'pictures' of the old arena into it.")
     return 0
-
-
-def _add_viewer(verbs: Verbs) -> None:
-    add_verb(verbs, "viewer", _viewer, "fetch NiiVue, which shows volumes and meshes to raters")
 
 
 def _viewer(_options: argparse.Namespace) -> int:
@@ -491,5 +468,6 @@ def _print_table(summaries: Sequence["SimulationSummary"]) -> None:
     console().print(made)
 
 
-def _add_known_folder(parser: Parser) -> None:
+def _add_known_folder(parser: Parser) -> Parser:
     parser.add_value("folder", "DIR", "the arena's folder [the working folder]", nargs="?", default=Path())
+    return parser

@@ -12,7 +12,7 @@ import os
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import takewhile
 from pathlib import Path
@@ -257,8 +257,8 @@ def console() -> "Console":
     return found if found.is_terminal or os.environ.get("COLUMNS") else Console(highlight=False, width=UNBOUNDED)
 
 
-def table(title: str, *headings: str, texts: Collection[str] = ()) -> "Table":
-    """An empty table; `texts` are the headings of columns of words, which are on the left and may be folded."""
+def table(title: str, *headings: str, texts: Collection[str] = (), rows: Iterable[Sequence[str]] = ()) -> "Table":
+    """A table; `texts` are the headings of columns of words, which are on the left and may be folded."""
     from rich import box
     from rich.table import Table
 
@@ -273,6 +273,8 @@ def table(title: str, *headings: str, texts: Collection[str] = ()) -> "Table":
     for heading in headings:
         is_text = heading in texts
         made.add_column(cell(heading), justify="left" if is_text else "right", overflow="fold", no_wrap=not is_text)
+    for row in rows:
+        made.add_row(*map(cell, row))
     return made
 
 

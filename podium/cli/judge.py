@@ -15,7 +15,6 @@ from podium.cli.arguments import (
     Parser,
     Verbs,
     add_verb,
-    cell,
     chosen_executor,
     console,
     count,
@@ -27,8 +26,6 @@ from podium.cli.arguments import (
 from podium.errors import PodiumError, UsageError
 
 if TYPE_CHECKING:
-    from rich.table import Table
-
     from podium.tools.ranking.result import Calibration
 
 GROUP: Group = "review"
@@ -182,11 +179,9 @@ def _print(found: "Calibration") -> None:
 
     confidence = f"{found.confidence * 100:g} %"
     title = f"The judge {found.judge} and {found.votes:,} votes of {found.raters} clinicians"
-    of_figures = table(title, "Question", "Value", f"{confidence} interval", "Of", texts=["Question"])
-    of_teams = table(
-        *("Comparisons won, of 100", "Team", "By votes", "By the judge", "By both", "Votes", "Worth"), texts=["Team"]
-    )
-    _print_tables((of_figures, figure_rows(found)), (of_teams, team_rows(found)))
+    _print_table(title, "Question", "Value", f"{confidence} interval", "Of", rows=figure_rows(found))
+    head = ("Team", "By votes", "By the judge", "By both", "Votes", "Worth")
+    _print_table("Comparisons won, of 100", *head, rows=team_rows(found))
     print(
         f"\nBrackets show {confidence} intervals. 'By both' is the prediction-powered estimate; its interval is as "
         "narrow as that of as many votes as 'Worth' says."
@@ -219,12 +214,7 @@ def _compare(options: argparse.Namespace) -> int:
     if found.warning:
         print(found.warning)
     first, *others = found.judges
-    of_teams = table(
-        f"Final score (rank) by each judge, over {len(found.cases):,} cases that all of them scored",
-        *("Team", first, *others, *(f"{name} less {first}" for name in others)),
-        texts=["Team"],
-    )
-    of_judges = table("Agreement of the orders", "Judges", "Kendall's tau-b", texts=["Judges"])
+    title = f"Final score (rank) by each judge, over {len(found.cases):,} cases that all of them scored"
     scores = [
         (
             team.name,
@@ -233,7 +223,9 @@ def _compare(options: argparse.Namespace) -> int:
         )
         for team in found.teams
     ]
-    _print_tables((of_teams, scores), (of_judges, [(", ".join(each.judges), str(each)) for each in found.taus]))
+    _print_table(title, "Team", first, *others, *(f"{name} less {first}" for name in others), rows=scores)
+    taus = [(", ".join(each.judges), str(each)) for each in found.taus]
+    _print_table("Agreement of the orders", "Judges", "Kendall's tau-b", rows=taus)
     print(f"\nBrackets show {found.confidence * 100:g} % intervals over cases.")
     for note in found.notes:
         say(note)
@@ -243,10 +235,7 @@ def _compare(options: argparse.Namespace) -> int:
     return 0
 
 
-def _print_tables(*filled: tuple["Table", Sequence[Sequence[str]]]) -> None:
-    """An interval goes below its value."""
-    output = console()
-    for made, rows in filled:
-        for row in rows:
-            made.add_row(*(cell(each.replace(" [", "\n[")) for each in row))
-        output.print(made)
+def _print_table(title: str, *headings: str, rows: Sequence[Sequence[str]]) -> None:
+    """The first column is of words; an interval goes below its value."""
+    folded = [[each.replace(" [", "\n[") for each in row] for row in rows]
+    console().print(table(title, *headings, texts=headings[:1], rows=folded))

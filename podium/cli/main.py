@@ -98,29 +98,25 @@ def _signals() -> Iterator[None]:
         return
     requested_to_end.clear()
     before = {number: signal.getsignal(number) for number in REQUESTS_TO_END}
-    handler = _RaiseOnRequest()
+    ignored_until = 0.0
+
+    def raise_on_request(_signal: int, _frame: object) -> None:
+        """Further requests are ignored for a moment: they would interrupt the deletion of temporary files."""
+        nonlocal ignored_until
+        requested_to_end.set()
+        if time.monotonic() >= ignored_until:
+            ignored_until = time.monotonic() + _SECONDS_TO_CLEAN_UP
+            raise KeyboardInterrupt
+
     for number, handled in before.items():
         if handled is not signal.SIG_IGN:
-            signal.signal(number, handler)
+            signal.signal(number, raise_on_request)
     try:
         yield
     finally:
         for number, handled in before.items():
             signal.signal(number, handled)
         requested_to_end.clear()  # or an evaluation from Python after this command would end at once
-
-
-class _RaiseOnRequest:
-    """Further requests are ignored for a moment: they would interrupt the deletion of temporary files."""
-
-    def __init__(self) -> None:
-        self._until = 0.0
-
-    def __call__(self, _signal: int, _frame: object) -> None:
-        requested_to_end.set()
-        if time.monotonic() >= self._until:
-            self._until = time.monotonic() + _SECONDS_TO_CLEAN_UP
-            raise KeyboardInterrupt
 
 
 @contextmanager

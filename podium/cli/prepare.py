@@ -67,7 +67,7 @@ def add_verbs(verbs: Verbs) -> None:
     add_leaderboard(verbs)
     add_bundle(verbs)
     add_keys(verbs)
-    add_doctor(verbs)
+    add_verb(verbs, "doctor", _doctor, "show what this machine offers to an evaluation")
     add_completion(verbs)
 
 
@@ -87,7 +87,8 @@ def _new(options: argparse.Namespace) -> int:
     if folder.exists():
         raise UsageError(f"{folder} exists already; nothing is changed. Choose another name.")
     template = _TEMPLATE.read_text(encoding="utf-8") if options.like is None else _entry(options.like)
-    text = _titled(template, options.name)
+    title = re.sub(r"[._-]+", " ", options.name).capitalize()
+    text = _TITLE.sub(f'title = "{title}"', template, count=1)
     names = " and ".join(_reference_names(text))
     try:
         (folder / REFERENCES).mkdir(parents=True)
@@ -117,11 +118,6 @@ def _entry(name: str) -> str:
         raise UsageError(f"The gallery has no entry '{escape_for_display(name)}'; it has: {', '.join(known)}.")
     origin = f"# A copy of gallery/{name}, where all cases are public: decide what per_case may show of yours.\n"
     return origin + known[name].read_text(encoding="utf-8")
-
-
-def _titled(text: str, name: str) -> str:
-    title = re.sub(r"[._-]+", " ", name).capitalize()
-    return _TITLE.sub(f'title = "{title}"', text, count=1)
 
 
 def _reference_names(text: str) -> list[str]:
@@ -220,11 +216,11 @@ def _figures(options: argparse.Namespace) -> int:
     output, head = console(), ("name", "title", "better", "range", "unit")
     for heading, figures in tables.items():
         if figures:
-            made = table("", *head, texts=head)
-            for name, each in figures.items():
-                bounds = f"{each.lowest:g} to {each.highest:g}"
-                made.add_row(*map(cell, (name, each.title, each.direction, bounds, each.unit)))
-            output.print("", cell(heading), made, sep="\n", soft_wrap=True)
+            rows = [
+                (name, each.title, each.direction, f"{each.lowest:g} to {each.highest:g}", each.unit)
+                for name, each in figures.items()
+            ]
+            output.print("", cell(heading), table("", *head, texts=head, rows=rows), sep="\n", soft_wrap=True)
     print("\nA name that ends in .mean may be written without it.")
     if board.group_of is not None:
         print("With groups of cases, groups.<group>.<name> is the figure of one group, <name>.group_mean their mean.")
@@ -327,10 +323,6 @@ def _new_key(options: argparse.Namespace) -> int:
 
 
 # `podium doctor`: what this machine offers to an evaluation.
-
-
-def add_doctor(verbs: Verbs) -> None:
-    add_verb(verbs, "doctor", _doctor, "show what this machine offers to an evaluation")
 
 
 def _doctor(_: argparse.Namespace) -> int:

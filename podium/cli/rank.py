@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from podium.tools.ranking.output import TableColumn
     from podium.tools.ranking.result import Ranking
     from podium.tools.ranking.schemes import RankingOptions
-    from podium.tools.ranking.tables import TableOptions
     from podium.tools.report.overlays import OverlayPicture, OverlaySource
     from podium.tools.report.page import Report
 
@@ -221,7 +220,7 @@ def _scheme(options: argparse.Namespace) -> str:
 
 def _cohorts(options: argparse.Namespace) -> "Sequence[Cohort[Any]]":
     from podium.tools.ranking.documents import read_cohorts
-    from podium.tools.ranking.tables import is_score_table, read_score_table, table_cohorts
+    from podium.tools.ranking.tables import TableOptions, is_score_table, read_score_table, table_cohorts
 
     if not any(is_score_table(path) for path in options.paths):
         for option in ("direction", "worst", "missing"):
@@ -233,18 +232,13 @@ def _cohorts(options: argparse.Namespace) -> "Sequence[Cohort[Any]]":
     for option in ("arena", "calibration", "skip_broken", "key"):
         if getattr(options, option):
             raise UsageError(f"--{option.replace('_', '-')} belongs to metrics.json files, not to a table of scores.")
-    return table_cohorts(read_score_table(options.paths[0]), _table_options(options))
-
-
-def _table_options(options: argparse.Namespace) -> "TableOptions":
-    from podium.tools.ranking.tables import TableOptions
-
-    return TableOptions(
+    wanted = TableOptions(
         directions=options.direction or {},
         worst=options.worst or {},
         weights=options.weights,
         missing=options.missing or "worst",
     )
+    return table_cohorts(read_score_table(options.paths[0]), wanted)
 
 
 def rank_cohorts(cohorts: "Sequence[Cohort[Any]]", output: Path, wanted: "RankingOptions") -> None:
@@ -461,8 +455,7 @@ def _directions(text: str) -> dict[str, Any]:
 
 
 def add_report(verbs: Verbs) -> None:
-    summary = "make a web page of a metrics.json or a ranking.json"
-    parser = add_verb(verbs, "report", _report, summary)
+    parser = add_verb(verbs, "report", _report, "make a web page of a metrics.json or a ranking.json")
     parser.add_value("file", "FILE", "metrics.json, or ranking.json from 'podium rank'")
     parser.add_value("--output", "PATH", "the page to write, or a folder for report.html [the folder of the input]")
     parser.add_value("--key", "FILE", "the organiser's secret key, which opens the sealed rows of metrics.json")
@@ -553,8 +546,5 @@ def _overlay_source(options: argparse.Namespace, challenge: str) -> "AbstractCon
     from podium.tools.report.overlays import OverlaySource
 
     return OverlaySource.open(
-        ground_truth=options.ground_truth,
-        images=options.images,
-        challenge=challenge,
-        executor=chosen_executor(options),
+        ground_truth=options.ground_truth, images=options.images, challenge=challenge, executor=chosen_executor(options)
     )

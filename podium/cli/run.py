@@ -151,8 +151,7 @@ def _print_summary(outcomes: "Sequence[TeamOutcome]") -> None:
 
 
 def add_simulate(verbs: Verbs) -> None:
-    summary = "drive an algorithm with simulated scribbles"
-    simulate = add_verb(verbs, "simulate", _simulate, summary)
+    simulate = add_verb(verbs, "simulate", _simulate, "drive an algorithm with simulated scribbles")
     simulate.add_value(
         "--algorithm",
         "[TEAM=]SPEC",

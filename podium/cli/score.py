@@ -49,13 +49,11 @@ _OPTIONS: Mapping[str, Mapping[str, Path | None]] = {
 
 
 def add_verbs(verbs: Verbs) -> None:
-    _add_evaluate(verbs)
-    _add_validate(verbs)
-    _add_invoke(verbs)
-
-
-def _add_evaluate(verbs: Verbs) -> None:
     _add_options(add_verb(verbs, "evaluate", evaluate_submission, "score a submission and write metrics.json"))
+    _add_validate(verbs)
+    invoke = add_verb(verbs, "invoke", _invoke, "evaluate on request over HTTP: GET /health, POST /invoke")
+    _add_options(invoke)
+    invoke.add_value("--port", "N", "where to listen", type=int, default=4743)
 
 
 def _add_options(parser: Parser) -> None:
@@ -70,10 +68,6 @@ def _add_options(parser: Parser) -> None:
         "full: refuse to run where the system lacks a layer around the readers of submitted files",
         default="best",
     )
-    _add_platforms(parser)
-
-
-def _add_platforms(parser: Parser) -> None:
     parser.add_value(
         "--platform",
         tuple(_OPTIONS),
@@ -172,13 +166,6 @@ def _evaluate_on_orca(options: argparse.Namespace, given: Mapping[str, Path]) ->
     return 0
 
 
-def _add_invoke(verbs: Verbs) -> None:
-    summary = "evaluate on request over HTTP: GET /health, POST /invoke"
-    parser = add_verb(verbs, "invoke", _invoke, summary)
-    _add_options(parser)
-    parser.add_value("--port", "N", "where to listen", type=int, default=4743)
-
-
 def _invoke(options: argparse.Namespace) -> int:
     from podium.cli.invoke import serve_evaluations  # a web server that no other command needs
 
@@ -227,7 +214,5 @@ def _print_report(report: "ValidationReport") -> None:
     if not report.problems:
         output.print(cell(f"{report.cases} predictions for '{report.challenge}' are fine."))
         return
-    made = table(f"Problems of this '{report.challenge}' submission", "Where", "What", texts=["Where", "What"])
-    for problem in report.problems:
-        made.add_row(cell(problem.where), cell(problem.what))
-    output.print(made)
+    rows, head = [(problem.where, problem.what) for problem in report.problems], ("Where", "What")
+    output.print(table(f"Problems of this '{report.challenge}' submission", *head, texts=head, rows=rows))

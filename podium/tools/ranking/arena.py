@@ -87,7 +87,8 @@ def finalists_ranks(arena: ArenaFile, teams: Sequence[str], *, break_ties: bool)
 
 def arena_section(arena: ArenaFile, teams: Sequence[str], *, ties_broken: bool) -> Arena:
     """The arena's part of a ranking; `teams` in the order of the final table."""
-    standings = {team.name: team for team in arena.teams}
+    standings = {team.name: team.model_dump(exclude={"name"}) for team in arena.teams}
+    nothing = dict.fromkeys(ArenaTeamPart.model_fields.keys() - {"name"})
     return Arena(
         decided_by=arena.decided_by,
         ties_broken=ties_broken,
@@ -97,19 +98,7 @@ def arena_section(arena: ArenaFile, teams: Sequence[str], *, ties_broken: bool) 
         stop_rule_holds=arena.stop_rule.holds if arena.stop_rule else None,
         stop_rule_missing=arena.stop_rule.missing if arena.stop_rule else (),
         teams=tuple(
-            _team(arena.ratings[team], standings.get(team)) if team in arena.ratings else None for team in teams
+            ArenaTeam(rating=arena.ratings[team], **standings.get(team, nothing)) if team in arena.ratings else None
+            for team in teams
         ),
-    )
-
-
-def _team(rating: float, found: ArenaTeamPart | None) -> ArenaTeam:
-    return ArenaTeam(
-        rating=rating,
-        group=found.group if found else None,
-        bradley_terry=found.bradley_terry if found else None,
-        interval=found.interval if found else None,
-        votes=found.votes if found else None,
-        wins=found.wins if found else None,
-        losses=found.losses if found else None,
-        ties=found.ties if found else None,
     )

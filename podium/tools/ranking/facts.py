@@ -97,10 +97,7 @@ def gather_facts(cohort: Cohort[Any], options: RankingOptions) -> Facts:
 
 
 def _tables(
-    challenge: Rules,
-    files: Sequence[TeamFile],
-    cases: Sequence[str],
-    rows: Sequence[Mapping[str, CaseResult]],
+    challenge: Rules, files: Sequence[TeamFile], cases: Sequence[str], rows: Sequence[Mapping[str, CaseResult]]
 ) -> dict[str, CaseTable]:
     tables = {}
     for metric in challenge.scoreboard.all_metrics:

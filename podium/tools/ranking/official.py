@@ -239,9 +239,7 @@ class PlatformPlace:
 
 
 def platform_ranking(
-    submissions: Mapping[str, Sequence[float | None]],
-    directions: Sequence[Direction],
-    method: PlatformMethod,
+    submissions: Mapping[str, Sequence[float | None]], directions: Sequence[Direction], method: PlatformMethod
 ) -> dict[str, PlatformPlace]:
     """Rank submissions by their values in several columns, the score first.
 

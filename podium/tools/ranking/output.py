@@ -12,22 +12,13 @@ import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 
 from pydantic import TypeAdapter
 
 from podium.errors import UsageError
 from podium.tools.ranking.consensus import Consensus
-from podium.tools.ranking.result import (
-    Calibration,
-    Interval,
-    Intervals,
-    Measured,
-    Ranking,
-    Row,
-    ranking_to_json,
-)
+from podium.tools.ranking.result import Calibration, Interval, Intervals, Measured, Ranking, Row, ranking_to_json
 from podium.tools.ranking.wording import (
     NO_VALUE,
     NOTHING,
@@ -38,11 +29,6 @@ from podium.tools.ranking.wording import (
     undefined_words,
 )
 
-RANKING_FILE = "ranking.json"
-CSV_FILE = "ranking.csv"
-LATEX_FILE = "ranking.tex"
-CONSENSUS_FILE = "consensus.json"
-CONSENSUS_CSV_FILE = "consensus.csv"
 _NO_INTERVAL = ("", "")
 _ESCAPES = {
     "\\": r"\textbackslash{}",
@@ -244,19 +230,13 @@ def written_at_once(output: Path) -> Iterator[Path]:
 
 def write_ranking(ranking: Ranking, folder: Path) -> None:
     """All three files."""
-    _write(
-        {
-            RANKING_FILE: ranking_to_json(ranking),
-            CSV_FILE: ranking_csv(ranking),
-            LATEX_FILE: ranking_latex(ranking),
-        },
-        folder,
-    )
+    files = {"json": ranking_to_json(ranking), "csv": ranking_csv(ranking), "tex": ranking_latex(ranking)}
+    _write({f"ranking.{suffix}": text for suffix, text in files.items()}, folder)
 
 
 def write_consensus(consensus: Consensus, folder: Path) -> None:
     """Both files."""
-    _write({CONSENSUS_FILE: consensus_json(consensus), CONSENSUS_CSV_FILE: consensus_csv(consensus)}, folder)
+    _write({"consensus.json": consensus_json(consensus), "consensus.csv": consensus_csv(consensus)}, folder)
 
 
 def _write(files: Mapping[str, str], folder: Path) -> None:
@@ -313,7 +293,7 @@ def _csv_cells(values: Row, intervals: Intervals | None, number: int) -> Sequenc
 
 def consensus_json(result: Consensus) -> str:
     """The content of consensus.json, the same bytes for the same consensus."""
-    document = _consensus_adapter().dump_python(result, mode="json")
+    document = TypeAdapter(Consensus).dump_python(result, mode="json")
     return json.dumps(document, indent=1, sort_keys=True, allow_nan=False, ensure_ascii=False) + "\n"
 
 
@@ -342,11 +322,6 @@ def consensus_csv(result: Consensus) -> str:
 def _csv_safe(name: str) -> str:
     """A team may be called =HYPERLINK(...): spreadsheets must read its name as text."""
     return f"'{name}" if name.startswith(("=", "+", "-", "@", "\t", "\r")) else name
-
-
-@cache
-def _consensus_adapter() -> TypeAdapter[Consensus]:
-    return TypeAdapter(Consensus)
 
 
 # A calibration of the judge: the same rows at the terminal and on a page.

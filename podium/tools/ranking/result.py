@@ -38,15 +38,22 @@ Row = tuple[float | None, ...]
 Table = tuple[Row, ...]
 Aspect = Literal["agreement", "position", "length", "repeats"]
 
-_STRICT = ConfigDict(extra="forbid")
-_STRICT_CALIBRATION = ConfigDict(extra="forbid", allow_inf_nan=False)
+
+class Strict:
+    """A part of a file that refuses keys it does not know."""
+
+    __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(extra="forbid")
+
+
+class StrictAndFinite(Strict):
+    """One that also refuses NaN and infinity."""
+
+    __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(extra="forbid", allow_inf_nan=False)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Trouble:
+class Trouble(Strict):
     """A failed or missing case, with the error message its team was given."""
-
-    __pydantic_config__: ClassVar[ConfigDict] = _STRICT
 
     case: str
     status: Status
@@ -54,7 +61,7 @@ class Trouble:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Team:
+class Team(Strict):
     """One line of the final table.
 
     rank       by the deciding scheme; None for a team that it does not rank (only `platform` leaves teams out)
@@ -65,8 +72,6 @@ class Team:
     tied_with  the other teams that share the rank
     finalist   goes on to the arena, or was in it, where the challenge has one
     """
-
-    __pydantic_config__: ClassVar[ConfigDict] = _STRICT
 
     name: str
     rank: int | None
@@ -85,14 +90,12 @@ class Team:
 
 
 @dataclass(frozen=True, kw_only=True)
-class AggregateColumn:
+class AggregateColumn(Strict):
     """One leaderboard column over all teams, with cohort quantities recomputed; None where a team has no value.
 
     is_given   it does not come from the cases: None means unknown
     undefined  [team], the replicates in which the figure has no value: its interval leaves them out
     """
-
-    __pydantic_config__: ClassVar[ConfigDict] = _STRICT
 
     path: str
     title: str
@@ -107,7 +110,7 @@ class AggregateColumn:
 
 
 @dataclass(frozen=True, kw_only=True)
-class CaseMetricResult:
+class CaseMetricResult(Strict):
     """One declared per-case figure of all teams.
 
     values           as in the files: None where a team has none, not replaced by the worst value
@@ -117,8 +120,6 @@ class CaseMetricResult:
     undefined_cases  cases where no team has a value (such as Dice where the reference is empty): the metric is not
                      defined there, so they are left out of this metric for everybody
     """
-
-    __pydantic_config__: ClassVar[ConfigDict] = _STRICT
 
     name: str
     title: str
@@ -135,10 +136,8 @@ class CaseMetricResult:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Taus:
+class Taus(Strict):
     """Kendall's tau-b of every replicate to the full ranking; undefined where either has all teams tied."""
-
-    __pydantic_config__: ClassVar[ConfigDict] = _STRICT
 
     values: tuple[float, ...]
     undefined: int
@@ -149,15 +148,13 @@ class Taus:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Stability:
+class Stability(Strict):
     """How stable one scheme's ranking is when cases are drawn with replacement.
 
     rank_frequencies   [team][rank - 1], share of replicates; each row sums to one
     rank_intervals     [team], the central interval of ranks at the stated confidence, both ends included
     win_probabilities  [team], a shared first place counting as an equal part of a win: they sum to one
     """
-
-    __pydantic_config__: ClassVar[ConfigDict] = _STRICT
 
     replicates: int
     rank_frequencies: tuple[tuple[float, ...], ...]
@@ -168,13 +165,11 @@ class Stability:
 
 
 @dataclass(frozen=True, kw_only=True)
-class SchemeRanking:
+class SchemeRanking(Strict):
     """The teams under one scheme. `official` is the challenge's own rule; the others rank by per-case values.
 
     undefined_replicates  left out because a figure that a team has over all cases has no value there
     """
-
-    __pydantic_config__: ClassVar[ConfigDict] = _STRICT
 
     scheme: str
     title: str
@@ -191,15 +186,13 @@ class SchemeRanking:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Difference:
+class Difference(Strict):
     """Two neighbours of the final table.
 
     difference         the better team's score minus the other's, in the unit of the score
     interval           of the difference, over the same drawn cases for both teams
     probability_ahead  the share of replicates in which the better team is ahead, an equal rank counting half
     """
-
-    __pydantic_config__: ClassVar[ConfigDict] = _STRICT
 
     better: str
     worse: str
@@ -209,10 +202,8 @@ class Difference:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Significance:
+class Significance(Strict):
     """One-sided paired Wilcoxon tests by one metric: p-values that the row's team beats the column's."""
-
-    __pydantic_config__: ClassVar[ConfigDict] = _STRICT
 
     metric: str
     p: Table  # [team][team]; None on the diagonal and where two teams never differ
@@ -222,10 +213,8 @@ class Significance:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ArenaTeam:
+class ArenaTeam(Strict):
     """What arena.json says about a finalist, None where it says nothing; `interval` is of the Bradley-Terry rating."""
-
-    __pydantic_config__: ClassVar[ConfigDict] = _STRICT
 
     rating: float
     group: int | None
@@ -238,15 +227,13 @@ class ArenaTeam:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Arena:
+class Arena(Strict):
     """The arena that decided among the finalists.
 
     decided_by   the name of the rating; empty where the file does not name it
     ties_broken  whether teams of the same group were nevertheless ordered by their ratings
     teams        [team], None for teams that were not in the arena
     """
-
-    __pydantic_config__: ClassVar[ConfigDict] = _STRICT
 
     decided_by: str
     ties_broken: bool
@@ -259,10 +246,8 @@ class Arena:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Methods:
+class Methods(Strict):
     """What is needed to repeat the ranking. `sentences` say it in prose, ready for a paper."""
-
-    __pydantic_config__: ClassVar[ConfigDict] = _STRICT
 
     podium_version: str
     python_version: str
@@ -277,7 +262,7 @@ class Methods:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Measured:
+class Measured(StrictAndFinite):
     """One figure. Shares are between 0 and 1.
 
     title     a phrase: what was counted
@@ -286,8 +271,6 @@ class Measured:
     total     the number of votes, pairs of votes, repeats or matchups
     is_share  False for a coefficient or a difference, where 0 means none
     """
-
-    __pydantic_config__: ClassVar[ConfigDict] = _STRICT_CALIBRATION
 
     aspect: Aspect
     name: str
@@ -299,7 +282,7 @@ class Measured:
 
 
 @dataclass(frozen=True, kw_only=True)
-class TeamEstimate:
+class TeamEstimate(StrictAndFinite):
     """The share of comparisons with the other finalists that a team wins, a tie being half a win.
 
     by_votes  of the votes alone
@@ -308,8 +291,6 @@ class TeamEstimate:
     weight    of the judge in it (lambda of PPI++)
     worth     how many votes would give an equally narrow interval without the judge; None where that is unknown
     """
-
-    __pydantic_config__: ClassVar[ConfigDict] = _STRICT_CALIBRATION
 
     name: str
     votes: int
@@ -325,10 +306,8 @@ class TeamEstimate:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Calibration:
+class Calibration(StrictAndFinite):
     """The whole result of `podium judge calibrate`. `teams` are best first; the notes name teams without a vote."""
-
-    __pydantic_config__: ClassVar[ConfigDict] = _STRICT_CALIBRATION
 
     schema: Literal["podium-calibration-1"] = "podium-calibration-1"
     podium_version: str
@@ -346,7 +325,7 @@ class Calibration:
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class Ranking:
+class Ranking(Strict):
     """The whole result.
 
     division              the setting that divides a challenge into separately ranked parts, such as the regime
@@ -358,8 +337,6 @@ class Ranking:
     calibration           of the judge by the arena's votes, where it was given
     notes                 sentences: what could not be done, what an organiser should check
     """
-
-    __pydantic_config__: ClassVar[ConfigDict] = _STRICT
 
     schema: Literal["podium-ranking-2"] = "podium-ranking-2"
     challenge: str
@@ -467,7 +444,7 @@ def _contradictions(ranking: Ranking) -> Iterator[str]:
     if ranking.deciding_scheme not in [scheme.scheme for scheme in ranking.schemes]:
         yield f"it has no scheme '{ranking.deciding_scheme}'"
     for place, table, shape in _tables(ranking, teams=teams, cases=cases, schemes=schemes):
-        if not _has_shape(table, shape):
+        if table is not None and not _has_shape(table, shape):
             yield f"{place} must be {' x '.join(map(str, shape))} ({teams} teams, {cases} cases, {schemes} schemes)"
     ranks = [("teams", team.rank) for team in ranking.teams]
     ranks += [(f"schemes.{number}.ranks", rank) for number, each in enumerate(ranking.schemes) for rank in each.ranks]
@@ -479,33 +456,27 @@ def _contradictions(ranking: Ranking) -> Iterator[str]:
 
 
 def _tables(ranking: Ranking, *, teams: int, cases: int, schemes: int) -> Iterator[tuple[str, Any, tuple[int, ...]]]:
-    """Every table by its place, with the shape it must have."""
+    """Every table by its place, None where there is none, with the shape it must have."""
     yield "statuses", ranking.statuses, (teams, cases)
     yield "scheme_taus", ranking.scheme_taus, (schemes, schemes)
     if ranking.arena is not None:
         yield "arena.teams", ranking.arena.teams, (teams,)
-    for number, column in enumerate(ranking.columns):
-        yield f"columns.{number}.values", column.values, (teams,)
-        for name in ("errors", "intervals"):
-            if (table := getattr(column, name)) is not None:
-                yield f"columns.{number}.{name}", table, (teams,)
-    for number, metric in enumerate(ranking.metrics):
-        yield f"metrics.{number}.values", metric.values, (teams, cases)
-        yield f"metrics.{number}.means", metric.means, (teams,)
-        if metric.mean_intervals is not None:
-            yield f"metrics.{number}.mean_intervals", metric.mean_intervals, (teams,)
+    row, square = (teams,), (teams, teams)
+    shapes: Mapping[str, Mapping[str, tuple[int, ...]]] = {
+        "columns": {"values": row, "errors": row, "intervals": row},
+        "metrics": {"values": (teams, cases), "means": row, "mean_intervals": row},
+        "schemes": {"ranks": row, "scores": row, "score_intervals": row},
+        "significance": dict.fromkeys(("p", "p_holm", "significant", "significant_holm"), square),
+    }
+    for part, fields in shapes.items():
+        for number, each in enumerate(getattr(ranking, part)):
+            for name, shape in fields.items():
+                yield f"{part}.{number}.{name}", getattr(each, name), shape
     for number, scheme in enumerate(ranking.schemes):
-        yield f"schemes.{number}.ranks", scheme.ranks, (teams,)
-        yield f"schemes.{number}.scores", scheme.scores, (teams,)
-        if scheme.score_intervals is not None:
-            yield f"schemes.{number}.score_intervals", scheme.score_intervals, (teams,)
         if scheme.stability is not None:
-            yield f"schemes.{number}.stability.rank_frequencies", scheme.stability.rank_frequencies, (teams, teams)
+            yield f"schemes.{number}.stability.rank_frequencies", scheme.stability.rank_frequencies, square
             for name in ("rank_intervals", "mean_ranks", "win_probabilities"):
-                yield f"schemes.{number}.stability.{name}", getattr(scheme.stability, name), (teams,)
-    for number, tests in enumerate(ranking.significance):
-        for name in ("p", "p_holm", "significant", "significant_holm"):
-            yield f"significance.{number}.{name}", getattr(tests, name), (teams, teams)
+                yield f"schemes.{number}.stability.{name}", getattr(scheme.stability, name), row
 
 
 def _has_shape(table: Any, shape: tuple[int, ...]) -> bool:
@@ -533,25 +504,20 @@ def ranking_adapter() -> TypeAdapter[Ranking]:
 
 def calibration_to_json(calibration: Calibration) -> str:
     """The content of calibration.json, the same bytes for the same result."""
-    document = _calibration_adapter().dump_python(calibration, mode="json")
+    document = TypeAdapter(Calibration).dump_python(calibration, mode="json")
     return json.dumps(document, indent=2, sort_keys=True, allow_nan=False, ensure_ascii=False) + "\n"
 
 
 def read_calibration(path: Path) -> Calibration:
     """Raises UsageError where the file cannot be read or was not written by `podium judge calibrate`."""
     try:
-        return _calibration_adapter().validate_json(path.read_bytes())
+        return TypeAdapter(Calibration).validate_json(path.read_bytes())
     except OSError as error:
         raise UsageError(f"{path} cannot be read: {error.strerror}.") from None
     except ValidationError as error:
         raise UsageError(
             f"{path} is not a calibration.json written by 'podium judge calibrate': {first_problem(error)}."
         ) from None
-
-
-@cache
-def _calibration_adapter() -> TypeAdapter[Calibration]:
-    return TypeAdapter(Calibration)
 
 
 if __name__ == "__main__":

@@ -105,7 +105,7 @@ def case_table(metric: Metric, rows: Sequence[Sequence[float | None]]) -> CaseTa
 ScoreFunction = Callable[[CaseTable, Resamples, RankingOptions], Floats]
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Scheme:
     """A general scheme. `score` gives one figure per team from a table of cases, as `[replicate, team]`.
 
@@ -169,60 +169,27 @@ def exact_intervals(scheme: Scheme, tables: Sequence[CaseTable], confidence: flo
     return tuple(median_interval(values, confidence=confidence) for values in of_cases(tables[0]))
 
 
-MEAN = Scheme(
-    name="mean-then-rank",
-    title="Mean, then rank",
-    words="teams are ranked by the mean over cases",
-    score=_mean,
-)
-MEDIAN = Scheme(
-    name="median-then-rank",
-    title="Median, then rank",
-    words="teams are ranked by the median over cases",
-    score=_median,
-)
-QUANTILE = Scheme(
-    name="quantile-then-rank",
-    title="Quantile, then rank",
-    words="teams are ranked by the {quantile:g} quantile of their cases from the worse side, linearly interpolated",
-    score=_low_quantile,
-)
-RANK_MEAN = Scheme(
-    name="rank-then-mean",
-    title="Rank, then mean",
-    words="teams are ranked in every case, then by the mean of these ranks",
-    score=_mean_position,
-    direction="lower",
-    score_title="Mean rank",
-)
-RANK_MEDIAN = Scheme(
-    name="rank-then-median",
-    title="Rank, then median",
-    words="teams are ranked in every case, then by the median of these ranks",
-    score=_median_position,
-    direction="lower",
-    score_title="Median rank",
-)
-TEST = Scheme(
-    name="test-then-rank",
-    title="Test, then rank",
-    words="teams are ranked by the share of the other teams they beat in a one-sided paired Wilcoxon signed-rank test",
-    score=_wins,
-    direction="higher",
-    score_title="Significant wins",
-)
-TEST_HOLM = Scheme(
-    name="test-then-rank-holm",
-    title="Test with Holm, then rank",
-    words="teams are ranked by the share of the other teams they beat in a one-sided paired Wilcoxon signed-rank test, "
-    "the p values adjusted by Holm's method over all ordered pairs",
-    score=_wins_after_holm,
-    direction="higher",
-    score_title="Significant wins",
-)
+_TESTED = "teams are ranked by the share of the other teams they beat in a one-sided paired Wilcoxon signed-rank test{}"
+_AFTER_HOLM = _TESTED.format(", the p values adjusted by Holm's method over all ordered pairs")
+_LOW = "teams are ranked by the {quantile:g} quantile of their cases from the worse side, linearly interpolated"
+_BY_RANKS = "teams are ranked in every case, then by the {} of these ranks"
+_WINS: tuple[Direction, str] = ("higher", "Significant wins")
 
-SIDE_BY_SIDE = (MEAN, MEDIAN, RANK_MEAN, RANK_MEDIAN, TEST)
-SCHEMES = {scheme.name: scheme for scheme in (*SIDE_BY_SIDE, QUANTILE, TEST_HOLM)}
+MEAN = Scheme("mean-then-rank", "Mean, then rank", "teams are ranked by the mean over cases", _mean)
+SIDE_BY_SIDE = (
+    MEAN,
+    Scheme("median-then-rank", "Median, then rank", "teams are ranked by the median over cases", _median),
+    Scheme("rank-then-mean", "Rank, then mean", _BY_RANKS.format("mean"), _mean_position, "lower", "Mean rank"),
+    Scheme(
+        "rank-then-median", "Rank, then median", _BY_RANKS.format("median"), _median_position, "lower", "Median rank"
+    ),
+    Scheme("test-then-rank", "Test, then rank", _TESTED.format(""), _wins, *_WINS),
+)
+_OTHERS = (
+    Scheme("quantile-then-rank", "Quantile, then rank", _LOW, _low_quantile),
+    Scheme("test-then-rank-holm", "Test with Holm, then rank", _AFTER_HOLM, _wins_after_holm, *_WINS),
+)
+SCHEMES = {scheme.name: scheme for scheme in (*SIDE_BY_SIDE, *_OTHERS)}
 
 
 @dataclass(frozen=True, kw_only=True)

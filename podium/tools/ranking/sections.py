@@ -492,11 +492,7 @@ def _about_the_arena(arena: Arena) -> Iterator[str]:
 
 
 def _about_the_bootstrap(
-    facts: Facts,
-    deciding: SchemeRanking,
-    arena: Arena | None,
-    not_resampled: Sequence[str],
-    options: RankingOptions,
+    facts: Facts, deciding: SchemeRanking, arena: Arena | None, not_resampled: Sequence[str], options: RankingOptions
 ) -> Iterator[str]:
     confidence = f"{options.confidence * 100:g} %"
     yield (

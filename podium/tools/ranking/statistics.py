@@ -86,7 +86,7 @@ def pairwise_p(values: Floats, resamples: Resamples, *, workers: int = 1) -> Flo
     p = np.full((resamples.replicates, teams, teams), np.nan)
     precision = np.float32 if resamples.sizes.max(initial=0) <= _EXACT_IN_SINGLE else np.float64
     counts: NDArray[np.floating] = np.ascontiguousarray(resamples.counts.T).astype(precision)
-    by_case = _CaseSums(numbers=counts.sum(axis=0, dtype=np.float64), ties=_tie_sum(counts))
+    of_cases = counts.sum(axis=0, dtype=np.float64), _tie_sum(counts)
 
     def test(pairs: Sequence[tuple[int, int]]) -> None:
         for first, second in pairs:
@@ -94,7 +94,7 @@ def pairwise_p(values: Floats, resamples: Resamples, *, workers: int = 1) -> Flo
             # Two infinite worst values are equal, but their difference is NaN.
             with np.errstate(invalid="ignore"):
                 difference = np.where(x == y, 0.0, x - y)
-            p[:, first, second], p[:, second, first] = _both_p(difference, counts, by_case)
+            p[:, first, second], p[:, second, first] = _both_p(difference, counts, *of_cases)
 
     pairs = list(combinations(range(teams), 2))
     with ThreadPoolExecutor(max_workers=workers) as pool:
@@ -102,16 +102,9 @@ def pairwise_p(values: Floats, resamples: Resamples, *, workers: int = 1) -> Flo
     return p
 
 
-@dataclass(frozen=True, kw_only=True)
-class _CaseSums:
-    """For every replicate: the number of cases, and the tie sum where only repeated draws of a case tie."""
-
-    numbers: Floats
-    ties: Floats
-
-
-def _both_p(difference: Floats, counts: NDArray[np.floating], by_case: _CaseSums) -> tuple[Floats, Floats]:
-    """p of "greater" and of "less", for every replicate; `counts[case, replicate]`."""
+def _both_p(difference: Floats, counts: NDArray[np.floating], cases: Floats, repeats: Floats) -> tuple[Floats, Floats]:
+    """p of "greater" and of "less", for every replicate; `counts[case, replicate]`. `cases` is the number of cases in
+    every replicate, `repeats` the tie sum where only repeated draws of a case tie."""
     size = np.abs(difference)
     order = np.argsort(size, kind="stable")
     order = order[size[order] > 0]
@@ -131,8 +124,8 @@ def _both_p(difference: Floats, counts: NDArray[np.floating], by_case: _CaseSums
         positive = groups = drawn[is_positive]
         running = running_sums(drawn)[is_positive]
         dropped = counts[size == 0]  # few, or none
-        number = by_case.numbers - dropped.sum(axis=0, dtype=np.float64)
-        ties = by_case.ties - (_tie_sum(dropped) if dropped.size else 0.0)
+        number = cases - dropped.sum(axis=0, dtype=np.float64)
+        ties = repeats - (_tie_sum(dropped) if dropped.size else 0.0)
     # A group's middle rank: the count up to its end, minus half its own size, plus one half.
     greater = (
         _sum_of_products(positive, running)
