@@ -221,7 +221,8 @@ def test_from_challenge_toml_to_the_ranking(tmp_path: Path, capfd: pytest.Captur
     options = ["--scheme", "platform", "--key", str(key), "--replicates", "20", "--output", str(out)]
     assert main(["rank", str(tmp_path / "results"), *options]) == 0
     assert main(["report", str(output / "metrics.json"), "--key", str(key)]) == 0
-    assert "Worst cases" in (output / "report.html").read_text()
+    page = (output / "report.html").read_text()
+    assert all(f">{case}<" in page for case in cohort.files[0].cases)
 
 
 def test_a_public_key_that_is_none(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:

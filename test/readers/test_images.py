@@ -38,13 +38,19 @@ def test_name_and_content_must_agree(tmp_path: Path, name: str, content: str) ->
 @pytest.mark.parametrize("name", CONTENTS)
 @pytest.mark.parametrize(
     "content",
-    [b"", b"NRRD0004\ndata file: x\n", gzip.compress(b"NRRD0004", mtime=0), b"<nifti_image", b"\x1f\x8b"],
-    ids=["nothing", "NRRD", "gzipped NRRD", "NIfTI as text", "the start of gzip"],
+    [b"NRRD0004\ndata file: x\n", gzip.compress(b"NRRD0004", mtime=0), b"<nifti_image", b"\x1f\x8b"],
+    ids=["NRRD", "gzipped NRRD", "NIfTI as text", "the start of gzip"],
 )
 def test_content_of_no_known_format_is_refused(tmp_path: Path, name: str, content: bytes) -> None:
     with pytest.raises(Refused) as refusal:
         read_image(safe(tmp_path, f"i.{name}", content))
     assert str(refusal.value).startswith(f"The content of 'i.{name}' is not {KINDS[name]}; send .mha, .nii")
+
+
+@pytest.mark.parametrize("name", CONTENTS)
+def test_an_empty_file_is_called_empty(tmp_path: Path, name: str) -> None:
+    with pytest.raises(Refused, match=rf"^'i\.{name}' is empty; send \.mha, \.nii"):
+        read_image(safe(tmp_path, f"i.{name}", b""))
 
 
 @pytest.mark.parametrize(
