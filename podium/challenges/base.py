@@ -11,9 +11,11 @@ Overlays     pictures of a case, for an organiser's report
 A `Kind` builds challenges from settings; `KINDS` are all of them, and `load_challenge` reads a challenge.toml.
 """
 
+import math
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from importlib import import_module
 from pathlib import Path
@@ -38,10 +40,11 @@ from podium.challenges.settings import (
     without_problems,
 )
 from podium.errors import ConfigurationError, Refused, ValidationProblem
-from podium.figures import LARGEST_FIGURE, Figures, get, numbers, put
-from podium.metrics.aggregation import add_groups, aggregate, recombined
-from podium.metrics.declaration import Direction, Scoreboard
+from podium.figures import LARGEST_FIGURE, Figures, get, holds, numbers, put
+from podium.metrics.aggregation import CohortValues, add_groups, aggregate, recombined
+from podium.metrics.declaration import GROUP_MEAN, GROUPS, Direction, Scoreboard
 from podium.metrics.engines import OWN
+from podium.metrics.resampling import Resamples
 from podium.platform.jobs import Runtime
 from podium.platform.metrics_file import CaseResult, CaseScore
 from podium.platform.privacy import (
@@ -58,6 +61,7 @@ from podium.readers.files import SafeFile, one_case
 SettingsT = TypeVar("SettingsT", bound=Settings)
 CaseT = TypeVar("CaseT")  # one case, compared
 Points = Sequence[tuple[float, float]]
+_REPLICATES = 200  # enough for the magnitude of a standard error
 
 # What a report draws of one case: an image, and the outlines of prediction and reference on it.
 
@@ -269,7 +273,35 @@ class Challenge(Generic[SettingsT, PredictionT, ReferenceT]):
             aggregates = aggregates_of_enough_cases(
                 aggregates, results, groups=groups, board=self.scoreboard, ranked=self._ranked
             )
-        return rounded_aggregates(aggregates, decimals=decimals)
+        aggregates = rounded_aggregates(aggregates, decimals=decimals)
+        return self._without_revealing_digits(aggregates, results) if per_case == "none" else aggregates
+
+    def _without_revealing_digits(self, aggregates: Figures, results: Sequence[CaseResult]) -> Figures:
+        """Figures that one case can move far, and formulas of them, with the digits that their standard error leaves:
+        the last place is not below it, so that nobody reads single labels from the differences of submissions."""
+        board = self.scoreboard
+        revealing = [each.path for each in board.cohort_metrics if each.reveals]
+        for formula in board.formulas:  # a formula comes after its terms
+            if set(revealing).intersection(map(board.resolved, formula.terms)):
+                revealing.append(formula.path)
+        if not revealing:
+            return aggregates
+        coarse = deepcopy(dict(aggregates))
+        groups = self._grouped(results) if GROUPS in coarse else {}
+        for figures, rows in (
+            (coarse, results),
+            *((coarse[GROUPS][name], rows) for name, rows in groups.items() if name in coarse[GROUPS]),
+        ):
+            given = {each.path: get(figures, each.path) for each in board.given if holds(figures, each.path)}
+            resamples = Resamples.draw(cases=len(rows), replicates=_REPLICATES, seed=0)
+            drawn = CohortValues(board, [row.metrics for row in rows], resamples, given)
+            for path in (path for path in revealing if holds(figures, path)):
+                error = float(np.nanstd(drawn[path]))
+                places = max(0, math.floor(-math.log10(error))) if error > 0 else 0
+                for shown in (path, path + GROUP_MEAN):
+                    if holds(figures, shown):
+                        put(figures, shown, round(get(figures, shown), places))
+        return coarse
 
     @property
     def _ranked(self) -> set[str]:

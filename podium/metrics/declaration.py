@@ -167,12 +167,14 @@ class CohortMetric(GivenFigure):
 
     exact      of(rows): what is published, where a package of the field computes it; None where `of` does
     whole      it counts something: published as an integer
+    reveals    one case can move it further than chance does: its last digits tell the case's label
     defined    path below `aggregates` of 1 if it has a value, else 0
     """
 
     of: Callable[[Sequence[Figures], Resamples], Floats]
     exact: Callable[[Sequence[Figures]], float | None] | None = None
     whole: bool = False
+    reveals: bool = False
     defined: str = ""
 
 

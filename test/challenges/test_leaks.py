@@ -16,6 +16,7 @@ from podium.challenges import challenge_from_settings
 from podium.cli import main
 from podium.figures import get
 from podium.platform.jobs import Runtime
+from podium.platform.metrics_file import CaseResult
 from podium.tools.ranking.documents import read_cohorts
 
 PER_CASE = ("anonymous", "none")
@@ -230,3 +231,42 @@ def test_files_without_hidden_figures_are_ranked_reported_and_unsealed(
     for file in cohort.files:
         assert len(file.content.results) == len(references)
         assert file.content.aggregates["groups"]["psma"]["final_fnv_ml"]["std"] == 0.0
+
+
+# Labels from the last digits of log loss
+
+LOG_LOSS = {
+    "values": {"ill": {"kind": "probability", "positive": "yes", "table": "p.csv", "column": "p"}},
+    "metrics": [{"kind": "log_loss", "clip": 0.01}],
+    "figures": {"score": {"formula": "100 - 20 * log_loss"}},
+    "ranking": {"by": "score"},
+}
+
+
+@pytest.mark.parametrize("per_case", ["full", "none"])
+def test_log_loss_does_not_tell_the_labels_where_cases_are_hidden(per_case: Any) -> None:
+    """Cases 0 to 6 are sure of "ill" by shares that double from one to the next, so that the sum of their errors, and
+    so every label, can be read from one exact figure; the others say 0.5."""
+    challenge = challenge_from_settings("x", "declared", LOG_LOSS)
+    generator = np.random.default_rng(7)
+    labels = np.where(generator.random(300) < 0.5, "yes", "not_yes")
+    weights = 0.04 * 2.0 ** np.arange(7)
+    given = np.full(300, 0.5)
+    given[:7] = 1 / (1 + np.exp(-weights))  # a wrong label costs its weight more than a right one
+
+    results = [
+        CaseResult(
+            case=f"c{number:03}",
+            status="scored",
+            metrics={"ill": {"reference": str(label), "prediction": {"yes": float(p), "not_yes": float(1 - p)}}},
+        )
+        for number, (label, p) in enumerate(zip(labels, given, strict=True))
+    ]
+    exact = challenge.aggregate(results, Runtime())
+    published = challenge.published(exact, results, per_case=per_case, decimals=4)
+    for figure, scale in (("log_loss", 1.0), ("score", -1 / 20)):
+        base = np.log1p(np.exp(-weights)).sum() + 293 * np.log(2)
+        total = (published[figure] - (100 if figure == "score" else 0)) * scale * 300
+        read = round((total - base) / 0.04)
+        guessed = ["not_yes" if read >> bit & 1 else "yes" for bit in range(7)]
+        assert (guessed == labels[:7].tolist()) is (per_case == "full"), figure

@@ -284,6 +284,7 @@ class CohortValueMetric(MetricKind):
     fact     (case, value, settings) -> what a row keeps of a case for this metric [what it keeps of the value]
     check    what is wrong with settings that are well-formed
     no_value_if   when the references leave it without a value
+    reveals  one case can move it further than chance does
     """
 
     figure: Figure
@@ -292,6 +293,7 @@ class CohortValueMetric(MetricKind):
     exact: Callable[[CohortFacts, MetricEngine], float | None] | None = None
     fact: Callable[[DeclaredCase, AnyValueKind, Any], Any] | None = None
     no_value_if: str = ""
+    reveals: bool = False
     check: Callable[[Any, AnyValueKind], Sequence[ValidationProblem]] = lambda _, __: ()
 
     def problems(self, settings: Any, values: Mapping[str, AnyValueKind]) -> Sequence[ValidationProblem]:
@@ -336,4 +338,5 @@ class CohortValueMetric(MetricKind):
             of=lambda rows, resamples: self.of(cohort(rows, resamples)),
             exact=None if self.exact is None else exact,
             no_value_if=self.no_value_if,
+            reveals=self.reveals,
         )
