@@ -199,7 +199,8 @@ class CaseNames:
         case = self._by_letters.get(stem.casefold())
         if case is not None:
             return case, "the ending" if stem == case else "upper and lower case"
-        parts = [stem[: each.start()].casefold() for each in re.finditer("[._ -]", stem)]
+        longest = max(map(len, self._by_letters), default=0)  # a name may be any number of separators
+        parts = [stem[: each.start()].casefold() for each in re.finditer("[._ -]", stem[: longest + 1])]
         begun = [self._by_letters[part] for part in parts if part in self._by_letters]
         return (begun[-1], "what follows the case") if begun else None
 

