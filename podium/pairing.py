@@ -190,7 +190,9 @@ class CaseNames:
         stems = [stem for name in names for stem in self._without_suffix(name) if stem]
         if self._by_key is None:
             shortest = min(stems, key=len, default=None)
-            return shortest.casefold() if shortest is not None and self._layout.ignore_case else shortest
+            if shortest is None or not self._layout.ignore_case:
+                return shortest
+            return self._spelled.setdefault(shortest.casefold(), shortest)  # as it is first spelled
         return next((self._by_key[key] for stem in stems if (key := self._key(stem)) in self._by_key), None)
 
     def nearly(self, name: str) -> tuple[str, str] | None:
@@ -203,6 +205,10 @@ class CaseNames:
         parts = [stem[: each.start()].casefold() for each in re.finditer("[._ -]", stem[: longest + 1])]
         begun = [self._by_letters[part] for part in parts if part in self._by_letters]
         return (begun[-1], "what follows the case") if begun else None
+
+    @cached_property
+    def _spelled(self) -> dict[str, str]:
+        return {}
 
     @cached_property
     def _by_letters(self) -> Mapping[str, str]:

@@ -117,7 +117,9 @@ def run_page(tree: Path, page: str, *, with_docker: bool) -> None:
 
     With Docker: of pages other than the walk, only the installation and the blocks that need it.
     """
-    script = ["set -euo pipefail", ". .venv/bin/activate", *AT_HAND[page], "deactivate"]
+    script = ["set -euo pipefail", ". .venv/bin/activate", *AT_HAND[page]]
+    if any("/activate" in block.text for block in blocks(ROOT / page)):  # else the page says that it is activated
+        script.append("deactivate")
     for block in blocks(ROOT / page):
         is_needed = page == WALK or "activate" in block.text or any(map(NEEDS_DOCKER.search, commands(block)))
         for command in commands(block) if block.language == "bash" and (is_needed or not with_docker) else ():

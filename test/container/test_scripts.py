@@ -25,11 +25,11 @@ def test_build_names_the_challenges_there_are() -> None:
     assert done.stderr == f"build.sh: there is no challenge 'cartoid' in ground-truth/; available: {available}\n"
 
 
-@pytest.mark.parametrize("script", ["build.sh", "export.sh"])
-def test_help_is_printed_without_building(script: str) -> None:
+@pytest.mark.parametrize(("script", "more"), [("build.sh", ""), ("export.sh", " [--reproducible]")])
+def test_help_is_printed_without_building(script: str, more: str) -> None:
     done = run(ROOT / script, "--help")
     assert done.returncode == 0
-    assert done.stdout.startswith(f"usage: ./{script} [CHALLENGE] [--api exec|invoke]\n")
+    assert done.stdout.startswith(f"usage: ./{script} [CHALLENGE] [--api exec|invoke]{more}\n")
 
 
 def test_build_knows_two_ways_to_run_an_image() -> None:

@@ -230,6 +230,6 @@ CASE_ATTACKS = {
     "nan_cell": Attack(TABLES, "holds 'nan', which is not a finite number", numbers=["nan"]),
     "formula_cell": Attack(TABLES, "holds '=1+1', which is not a number", numbers=["=1+1"]),
     "other_digits": Attack(TABLES, "which is not a number", numbers=["２７１"]),
-    "large_number": Attack(OVERFLOW, "so large that a figure is beyond 1e+50", numbers=["1e308"]),
+    "large_number": Attack(OVERFLOW, "it must be between -1e+24 and 1e+24", numbers=["1e308"]),
     "overflow_cell": Attack(TABLES, "which is not a finite number", numbers=["1e999"]),
 }

@@ -64,7 +64,7 @@ WHOLE_ATTACKS = {
     ),
     "long_header": WholeAttack(TAR, "holds an extended header that is too long.", long_header),
     "deep_folders": WholeAttack(
-        DEEP, "is nested deeper than 16 folders; send a flatter folder.", lambda: {"d/" * 20 + "x": b""}
+        DEEP, "is nested deeper than 16 folders; send a flatter folder.", lambda: {"d/" * 20 + "x": b"", "y": b""}
     ),
     "no_archive": WholeAttack(
         ARCHIVE, "is not a zip, tar or gzipped tar archive.", lambda: {"s.tgz": b"\x1f\x8b\x08\0 none"}
