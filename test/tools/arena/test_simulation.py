@@ -106,7 +106,8 @@ def run(*arguments: str) -> int:
     return int(options.command(options))
 
 
-def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("COLUMNS", raising=False)  # a table for a file is not folded
     write_settings(tmp_path, QUICK)
     small = ["--arena", str(tmp_path), "--teams", "3", "--raters", "3", "--cases", "30", "--runs", "3"]
     assert run(*small, "--gap", "20", "--gap", "800", "--workers", "2") == 0
