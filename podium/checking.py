@@ -94,7 +94,7 @@ def check(name: str, path: Path, *, images: Path | None, executor: Executor) -> 
             'per_case = "none" hides all rows, and there is no key in [sealed]: the ranking will have neither '
             "intervals nor tests. Make a key with 'podium keys new'."
         )
-    checked.warnings += _telling_metrics(file)
+    checked.warnings += _revealing_metrics(file)
     if images is not None and challenge.overlays is None:
         checked.warnings.append(f"References of the kind '{challenge.kind}' are not compared with images.")
     references = _references(path, file, challenge, checked)
@@ -103,7 +103,7 @@ def check(name: str, path: Path, *, images: Path | None, executor: Executor) -> 
     return checked
 
 
-def _telling_metrics(file: ChallengeFile) -> Iterator[str]:
+def _revealing_metrics(file: ChallengeFile) -> Iterator[str]:
     """Figures that give single cases away although `per_case` hides them."""
     metrics = file.tables().get("metrics", [])
     for metric in metrics if isinstance(metrics, list) and file.per_case != "full" else []:

@@ -13,7 +13,6 @@ import logging
 import os
 import pickle
 import re
-import sys
 import time
 import zlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -185,18 +184,11 @@ class OpenChallenge:
 
     def curves(self, result: MetricsFile) -> Mapping[str, Mapping[str, Floats]]:
         """ROC, precision and recall, calibration and FROC of a result: `[point, axis]` by title and class."""
-        from podium.challenges.declared.pictures import pictures_of
-        from podium.challenges.declared.settings import DeclaredSettings
-
-        settings = self.task.challenge.settings
-        if not isinstance(settings, DeclaredSettings):
-            return {}
-        pictures = pictures_of(
-            settings, [row.metrics for row in result.results], result.aggregates, most_points=sys.maxsize
-        )
+        pictures = self.task.challenge.pictures
+        found = pictures([row.metrics for row in result.results], result.aggregates) if pictures is not None else ()
         return {
             each.title: {name: np.array(line) for name, line in each.lines.items()}
-            for each in pictures
+            for each in found
             if isinstance(each, Diagram) and each.lines
         }
 

@@ -282,7 +282,8 @@ class Challenge(Generic[SettingsT, PredictionT, ReferenceT]):
         board = self.scoreboard
         revealing = [each.path for each in board.cohort_metrics if each.reveals]
         for formula in board.formulas:  # a formula comes after its terms
-            if set(revealing).intersection(map(board.resolved, formula.terms)):
+            terms = {board.resolved(term).removesuffix(GROUP_MEAN) for term in formula.terms}
+            if terms.intersection(revealing) or any(term.startswith(f"{GROUPS}.") for term in terms if revealing):
                 revealing.append(formula.path)
         if not revealing:
             return aggregates
@@ -294,10 +295,13 @@ class Challenge(Generic[SettingsT, PredictionT, ReferenceT]):
         ):
             given = {each.path: get(figures, each.path) for each in board.given if holds(figures, each.path)}
             resamples = Resamples.draw(cases=len(rows), replicates=_REPLICATES, seed=0)
-            drawn = CohortValues(board, [row.metrics for row in rows], resamples, given)
+            names = [self.cases.group_of(row.case) or "" for row in rows] if self.cases.groups is not None else ()
+            drawn = CohortValues(board, [row.metrics for row in rows], resamples, given, names)
             for path in (path for path in revealing if holds(figures, path)):
                 error = float(np.nanstd(drawn[path]))
-                places = max(0, math.floor(-math.log10(error))) if error > 0 else 0
+                if not error > 0:  # all cases alike, or no resample has a value
+                    continue
+                places = max(0, math.floor(-math.log10(error)))
                 for shown in (path, path + GROUP_MEAN):
                     if holds(figures, shown):
                         put(figures, shown, round(get(figures, shown), places))

@@ -270,3 +270,40 @@ def test_log_loss_does_not_tell_the_labels_where_cases_are_hidden(per_case: Any)
         read = round((total - base) / 0.04)
         guessed = ["not_yes" if read >> bit & 1 else "yes" for bit in range(7)]
         assert (guessed == labels[:7].tolist()) is (per_case == "full"), figure
+
+
+def test_log_loss_that_is_the_same_in_every_case_keeps_its_digits() -> None:
+    challenge = challenge_from_settings("x", "declared", LOG_LOSS)
+    half = {"yes": 0.5, "not_yes": 0.5}
+    results = [
+        CaseResult(case=f"c{number}", status="scored", metrics={"ill": {"reference": label, "prediction": half}})
+        for number, label in enumerate(["yes", "not_yes"] * 10)
+    ]
+    exact = challenge.aggregate(results, Runtime())
+    assert challenge.published(exact, results, per_case="none", decimals=4)["log_loss"] == 0.6931
+
+
+def test_log_loss_of_groups_and_formulas_of_them_have_few_digits_too() -> None:
+    settings = {
+        **LOG_LOSS,
+        "cases": {"groups": "^(?P<group>.)"},
+        "figures": {
+            "score": {"formula": "100 - 20 * log_loss.group_mean"},
+            "first": {"formula": "1 - groups.a.log_loss"},
+        },
+    }
+    challenge = challenge_from_settings("x", "declared", settings)
+    sure = np.random.default_rng(3).uniform(0.02, 0.98, 200)
+    results = [
+        CaseResult(
+            case=f"{'ab'[number % 2]}{number}",
+            status="scored",
+            metrics={"ill": {"reference": "yes", "prediction": {"yes": float(p), "not_yes": float(1 - p)}}},
+        )
+        for number, p in enumerate(sure)
+    ]
+    exact = challenge.aggregate(results, Runtime())
+    published = challenge.published(exact, results, per_case="none", decimals=4)
+    for path in ("log_loss", "log_loss_group_mean", "groups.a.log_loss", "first"):
+        assert get(published, path) == round(get(exact, path), 1), path
+    assert published["score"] == round(exact["score"])

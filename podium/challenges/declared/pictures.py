@@ -1,8 +1,6 @@
 """Pictures of a declared challenge: figures by region, curves of probabilities and detections, scatter of numbers."""
 
-import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -18,26 +16,17 @@ from podium.metrics import Floats
 from podium.metrics.detection import FROC_RATES, Candidates
 
 _BINS = 10
-_MOST_POINTS = 200  # of a line: more cannot be distinguished
 
 
-def pictures_of(
-    settings: DeclaredSettings, rows: Sequence[Figures], aggregates: Figures, *, most_points: int = _MOST_POINTS
-) -> Sequence[Picture]:
-    """From the published rows and aggregates: what rows do not show is not drawn. A line has about `most_points`."""
+def pictures_of(settings: DeclaredSettings, rows: Sequence[Figures], aggregates: Figures) -> Sequence[Picture]:
+    """From the published rows and aggregates: what rows do not show is not drawn."""
     found: list[Picture] = [*_grids(settings, aggregates)]
     for name, value in values_of(settings).items():
         facts = [fact for row in rows if isinstance(fact := row.get(name), Mapping)]
         usable = [fact for fact in facts if fact.get("prediction") is not None]
         if value.settings.kind in _OF_KIND and len(facts) == len(rows) and len(usable) > 1:
             found += _OF_KIND[value.settings.kind](value, usable)
-    found += _of_detections(settings, rows)
-    return [
-        replace(each, lines={name: _thinned(line, most_points) for name, line in each.lines.items()})
-        if isinstance(each, Diagram)
-        else each
-        for each in found
-    ]
+    return [*found, *_of_detections(settings, rows)]
 
 
 # Regions
@@ -166,11 +155,6 @@ _CURVES: Sequence[tuple[str, str, str, Callable[[Floats, Any], Points], bool, st
     ),
 )
 """Title, axes, points, whether there is a diagonal, and what follows the number of cases."""
-
-
-def _thinned(points: Points, most: int) -> Points:
-    kept = [*points[: -1 : max(1, math.ceil(len(points) / most))], points[-1]]
-    return [(float(x), float(y)) for x, y in kept]
 
 
 # Detections

@@ -136,7 +136,7 @@ def standing(
 
 
 class RatingPoint(NamedTuple):
-    """The Bradley-Terry ratings after so many votes, and the largest change of one since the point before."""
+    """The Bradley-Terry ratings after a number of votes, and the largest change since the previous point."""
 
     votes: int
     ratings: dict[str, float]

@@ -709,7 +709,7 @@ def _shortened(table: Floats, most: int) -> Floats:
 
 def diagram(data: Diagram) -> Exhibit:
     """Lines, dots, levels and the diagonal over two axes; the table has points of all of them."""
-    thinned = {name: points[:: _stride(points, 600 // len(data.lines))] for name, points in data.lines.items()}
+    thinned = {name: _thinned(points, 600 // len(data.lines)) for name, points in data.lines.items()}
     points = [*data.dots, *(point for each in data.lines.values() for point in each)]
     both = [value for point in points for value in point]
     scale: dict[str, Any] = {"zero": False}
@@ -723,17 +723,19 @@ def diagram(data: Diagram) -> Exhibit:
             for name, each in thinned.items()
             for order, (x, y) in enumerate(each)
         ],
-        "dots": [{"x": x, "y": y} for x, y in data.dots[:: _stride(data.dots, 600)]],
+        "dots": [{"x": x, "y": y} for x, y in _thinned(data.dots, 600)],
         "levels": levels,
         "diagonal": [{"x": low, "y": low}, {"x": high, "y": high}] if data.diagonal else [],
     }
     axes = {name: {"title": on_one_line(title), "scale": scale} for name, title in (("x", data.x), ("y", data.y))}
     cells: list[tuple[str, str, str]] = [(name, "", figure(level)) for name, level in data.levels.items()]
     for name, each in (*data.lines.items(), *([("case", data.dots)] if data.dots else [])):
-        cells += [(name, figure(x), figure(y)) for x, y in each[:: _stride(each, _TABLE_ROWS)]]
+        cells += [(name, figure(x), figure(y)) for x, y in _thinned(each, _TABLE_ROWS)]
     chart = charts.diagram(rows, x=axes["x"], y=axes["y"], words=f"{data.y} over {data.x}. {data.told}")
     return Exhibit(data.title, data.told, chart, Table(("", data.x, data.y), cells))
 
 
-def _stride(points: Sequence[Any], most: int) -> int:
-    return max(1, math.ceil(len(points) / most))
+def _thinned(points: Sequence[tuple[float, float]], most: int) -> list[tuple[float, float]]:
+    """About `most` of the points, the first and the last among them."""
+    kept = [*points[: -1 : max(1, math.ceil(len(points) / most))], *points[-1:]]
+    return [(float(x), float(y)) for x, y in kept]

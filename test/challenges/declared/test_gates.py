@@ -26,7 +26,7 @@ by = "nsd"
 
 
 def image(liver: int, spleen: int) -> Any:
-    """A liver and a spleen of ten voxels each, begun later by so many."""
+    """A liver and a spleen of ten voxels each, shifted by this many voxels."""
     labels = np.zeros((4, 10, 40), np.uint8)
     labels[1, 1, liver : liver + 10] = 1
     labels[2, 8, spleen : spleen + 10] = 2
