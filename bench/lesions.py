@@ -3,7 +3,7 @@
     python bench/lesions.py [--large]
 
 Everything is made on the fly from one seed and removed afterwards. `--large` adds a 512 x 512 x 1024 case, stored as
-uint8, as float32 and as noise, and MONAI's Dice per component. docs/performance.md has figures and how to read them.
+uint8, as float32 and as noise, and Dice per component by both engines. docs/performance.md has figures and how to read them.
 """
 
 import gzip
@@ -41,7 +41,7 @@ STEPS = 6
 LESIONS = (5, 300)
 CORE_LESIONS = (5, 100)
 REPEATS = 3
-WARM_AND_REAL = ((1, (60, 60, 60)), (300, SHAPE))
+ENGINE_SHAPES = ((64, 64, 64), (100, 128, 128), (163, 200, 200), (326, 256, 256), SHAPE)
 UNIT = Geometry((1.0,) * 3, (0.0,) * 3, (1, 0, 0, 0, 1, 0, 0, 0, 1))
 
 CHALLENGE = """\
@@ -66,9 +66,7 @@ def main(*, large: bool) -> None:
     if large:
         with TemporaryDirectory(prefix="podium-bench-") as temporary:
             console.print(memory_table(Path(temporary)))
-        names: tuple[EngineName, ...] = ("monai", "native")
-        for name in names:
-            console.print(f"Dice per component, {SHAPE}, 300 lesions, {name}: {component_seconds(name):.2f} s")
+        console.print(engine_table())
 
 
 def volume_of(lesions: int, shape: tuple[int, ...], *, seed: int, radius: tuple[int, int]) -> Volume:
@@ -184,11 +182,25 @@ class Masks:
         return self.prediction, self.reference
 
 
-def component_seconds(engine: EngineName) -> float:
-    small, large = (Masks(*(side.view(bool) for side in pair_of(number, shape))) for number, shape in WARM_AND_REAL)
-    engine_named(engine).component_dice(small)  # imports are no part of the time
-    seconds, _ = best(lambda: engine_named(engine).component_dice(large), repeats=1)
-    return seconds
+def engine_table() -> Table:
+    """CPU seconds of Dice per component for one pair of masks."""
+    table = Table(title="Dice per component, one step", title_justify="left", box=box.SIMPLE)
+    for title in ("voxels", "lesions", "monai, s", "native, s", "times faster"):
+        table.add_column(title, justify="right")
+    names: tuple[EngineName, ...] = ("monai", "native")
+    for name in names:
+        engine_named(name).import_packages(["monai"])  # imports are not part of the time
+    for shape in ENGINE_SHAPES:
+        for lesions in LESIONS if shape == SHAPE else LESIONS[:1]:
+            pair = Masks(*(side.view(bool) for side in pair_of(lesions, shape)))
+            (slow, expected), (fast, found) = (
+                best(lambda name=name, pair=pair: engine_named(name).component_dice(pair), repeats=1)  # type: ignore[misc]
+                for name in names
+            )
+            np.testing.assert_allclose(found, expected, rtol=0, atol=1e-6)
+            size = " x ".join(map(str, reversed(shape)))
+            table.add_row(size, str(lesions), f"{slow:.2f}", f"{fast:.3f}", f"{slow / fast:.0f}")
+    return table
 
 
 def read_step(prediction: Volume) -> ReadStep:
