@@ -3,7 +3,7 @@
     python bench/lesions.py [--large]
 
 Everything is made on the fly from one seed and removed afterwards. `--large` adds a 512 x 512 x 1024 case, stored as
-uint8, as float32 and as noise, and Dice per component by both engines. docs/performance.md has figures and how to read them.
+uint8, as float32 and as noise, and Dice per component by both engines. docs/performance.md has the figures.
 """
 
 import gzip
