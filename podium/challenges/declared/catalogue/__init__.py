@@ -59,8 +59,12 @@ Metrics of labels have a figure for every region, and `<name>.mean` and `<name>.
 "Empty" is the figure where both sides, only P, or only G are empty; "formula" is what the definition gives there.
 
 A case without a usable prediction gets the worst value, unless `failed` says otherwise: 0 for shares, the diagonal of
-the image for distances, the number within `range` that is furthest off for numbers. For numbers without a `range`,
-`failed` is required.
+the image for distances, half of the image's voxels for numbers of components, the number within `range` that is
+furthest off for numbers. For numbers without a `range`, `failed` is required. So leaving out a prediction improves no
+figure, with these exceptions, where leaving out a wrong one can: `f1`, `mcc` and `kappa` of classes, since a missing
+answer is wrong for its true class but a false positive nowhere; `fp`, `f1`, `precision`, `froc` and `ap` of detections,
+`bleu_4` and pooled counts, since a missing case counts as an empty answer, which teams may also send; and `pearson`,
+`spearman`, `icc`, `ccc` and `bias`, since one case has no worst value in them.
 
 "By" is the package that computes a metric under `engine = "monai"`, the default. Under `engine = "native"` Podium's own
 code computes all that MONAI and scikit-learn compute otherwise, and gives the same figures to 1e-6
