@@ -40,7 +40,6 @@ from podium.challenges.format import (
     refuse_references,
 )
 from podium.errors import (
-    OWN_METRIC_FAILED,
     GroundTruthError,
     OrganiserError,
     Refused,
@@ -378,11 +377,22 @@ def _score(task: Task, collected: Collected[Any], executor: Executor) -> list[Ca
         if outcome.error is not None:
             errors[case] = outcome.error
             LOG.info("failed: %s: %s %s", case, outcome.error, outcome.detail or "")
+    check_own_metrics(scored.values())
     unscored = [case for case in task.cases if case in errors or case not in scored]
     worst = executor.run(
         unscored, lambda case: challenge.score_missing(task.expected(case)), label="filling in worst values"
     )
     return [result_of(case, scored, errors, worst) for case in task.cases]
+
+
+def check_own_metrics(outcomes: Collection[CaseOutcome[CaseScore]]) -> None:
+    """Raises OrganiserError where no case has a score and an organiser's own metric is the reason."""
+    failure = next((each.own_metric for each in outcomes if each.own_metric is not None), None)
+    if failure is not None and all(each.value is None for each in outcomes):
+        raise OrganiserError(
+            f"{failure} on every case that it was given. The organisers have to fix it; they can find details in the "
+            "log."
+        )
 
 
 def result_of(
@@ -413,8 +423,7 @@ def write_evaluation(
     """Aggregate all rows and write what is published of them to metrics.json, if there is an output folder. The result
     has every row and every digit.
 
-    Raises SubmissionError (after writing) when not a single case could be scored; OrganiserError (before) where an
-    organiser's own metric is the reason.
+    Raises SubmissionError (after writing) when not a single case could be scored.
     """
     common = task.folder.common
     for line in summarise_warnings({result.case: result.warnings for result in results}):
@@ -431,12 +440,6 @@ def write_evaluation(
         computed_by=_with_versions(task.challenge.packages(results)),
         results=results,
     )
-    own = next((each.error for each in results if (each.error or "").startswith(OWN_METRIC_FAILED)), None)
-    if evaluation.counts.scored == 0 and own is not None:
-        raise OrganiserError(
-            f"{own.partition(' on this case')[0]} on every case that it was given. The organisers have to fix it; they "
-            "can find details in the log."
-        )
     if output is not None:
         write_metrics(_published(task, evaluation), output)
     if evaluation.counts.scored == 0:

@@ -11,7 +11,11 @@ from challenges.declared.declaring import HEAD, errors, score, write_challenge, 
 from evaluating import evaluate_command, read_metrics
 
 from podium import rank
+from podium.challenges.base import CaseScore
 from podium.cli import main
+from podium.errors import OrganiserError, OwnMetricFailed, Refused
+from podium.evaluation import check_own_metrics
+from podium.execution.executor import CaseOutcome, attempt
 
 CODE = '''\
 """The challenge's own metrics."""
@@ -229,6 +233,24 @@ def test_code_that_fails_on_every_case_is_the_organisers_error(
     )
     assert "metrics.py, line 14: the metric 'share' raises KeyError: 'x'." in printed.out
     assert not (tmp_path / "out" / "metrics.json").exists()
+
+
+def test_an_error_is_the_organisers_by_its_type_and_not_by_its_words() -> None:
+    failure = "The challenge's own metric 'share' failed with a KeyError"
+
+    def outcome(error: Refused) -> CaseOutcome[CaseScore]:
+        def work(_: str) -> CaseScore:
+            raise error
+
+        return attempt(work, "a")
+
+    own = outcome(OwnMetricFailed(failure, detail=""))
+    same_words = outcome(Refused(str(own.error)))
+    assert same_words.error == own.error
+    check_own_metrics([same_words])
+    check_own_metrics([own, CaseOutcome(value=CaseScore(metrics={}))])
+    with pytest.raises(OrganiserError, match="KeyError on every case that it was given"):
+        check_own_metrics([same_words, own])
 
 
 def test_code_that_fails_on_some_cases_costs_these(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -29,7 +29,7 @@ from podium.challenges.declared.catalogue.base import (
 from podium.challenges.declared.catalogue.regions import FORMULA, RegionFigure, RegionMetric, RegionPair
 from podium.challenges.declared.values import AnyValueKind, ContinuousImage
 from podium.challenges.format import METRICS_CODE
-from podium.errors import OWN_METRIC_FAILED, ConfigurationError, Refused, ValidationProblem, first_problem
+from podium.errors import ConfigurationError, OwnMetricFailed, Refused, ValidationProblem, first_problem
 from podium.metrics import Floats
 from podium.metrics.declaration import Figure
 from podium.own_metrics import KINDS_WITH_FACTS, OwnMetric, declaration_of
@@ -139,9 +139,8 @@ def _called(own: OwnMetric, **arguments: Any) -> float | None:
         raise  # of a prediction that is too large
     except Exception as error:  # whatever the organiser's code raises
         kind = type(error).__name__
-        raise Refused(
-            f"{OWN_METRIC_FAILED} '{own.kind}' failed with a {kind} on this case. The organisers can find details in "
-            "the log.",
+        raise OwnMetricFailed(
+            f"The challenge's own metric '{own.kind}' failed with a {kind}",
             detail=_sentence(METRICS_CODE, error, f"the metric '{own.kind}' raises {kind}: {error}"),
         ) from error
     return value
