@@ -373,16 +373,24 @@ def _score(task: Task, collected: Collected[Any], executor: Executor) -> list[Ca
     challenge.share_cores(workers=executor.workers, cases=len(collected.predictions))
     scored = executor.run(sorted(collected.predictions), score, label=SCORING)
     errors = dict(collected.refused)
+    causes: dict[tuple[str, str], list[str]] = {}
     for case, outcome in scored.items():
         if outcome.error is not None:
             errors[case] = outcome.error
-            LOG.info("failed: %s: %s %s", case, outcome.error, outcome.detail or "")
+            causes.setdefault((outcome.error, outcome.detail or ""), []).append(case)
+    for (error, detail), cases in causes.items():
+        LOG.info("failed: %s: %s %s", first_of(cases), error, detail)
     check_own_metrics(scored.values())
     unscored = [case for case in task.cases if case in errors or case not in scored]
     worst = executor.run(
         unscored, lambda case: challenge.score_missing(task.expected(case)), label="filling in worst values"
     )
     return [result_of(case, scored, errors, worst) for case in task.cases]
+
+
+def first_of(cases: Sequence[str]) -> str:
+    """`case01 and 5 more`: cases with the same problem, such as a wrong name of a column, are one line."""
+    return f"{cases[0]} and {len(cases) - 1} more" if len(cases) > 1 else cases[0]
 
 
 def check_own_metrics(outcomes: Collection[CaseOutcome[CaseScore]]) -> None:

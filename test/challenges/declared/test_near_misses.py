@@ -136,7 +136,20 @@ def test_without_any_value_the_case_fails(tmp_path: Path) -> None:
     truth = write_challenge(tmp_path / "challenge", AGES, TRUTH)
     team = write_predictions(tmp_path / "team", ages(header="case,a,b", case0="11,20", case1="30,40"))
     report = validate(team, ground_truth=truth, challenge="challenge", executor=Serial())
-    assert {problem.what.partition(";")[0] for problem in report.problems} == {"'p.csv' has no column 'age'"}
+    assert [(problem.where, problem.what.partition(";")[0]) for problem in report.problems] == [
+        ("case0 and 1 more", "'p.csv' has no column 'age'")
+    ]
+
+
+def test_a_wrong_name_of_a_column_is_said_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """Whether it costs a value or every case."""
+    truth = write_challenge(tmp_path / "challenge", AGES, TRUTH)
+    for code, header in enumerate(("case,age,wieght", "case,aeg,wieght")):
+        caplog.clear()
+        team = write_predictions(tmp_path / "team", ages(header=header, case0="11,20", case1="30,40"))
+        with caplog.at_level("INFO", logger="podium"):
+            assert evaluate_command(team, truth, tmp_path / "out") == code
+        assert len([line for line in caplog.messages if "Rename the column" in line]) == 1
 
 
 BOTH = MASK.replace(
