@@ -53,6 +53,7 @@ from podium.figures import Figures
 from podium.metrics import Floats
 from podium.metrics.declaration import GROUPS
 from podium.metrics.engines import OWN
+from podium.pairing import Unmatched
 from podium.platform.jobs import Runtime
 from podium.platform.metrics_file import (
     SCHEMA_NAME,
@@ -341,8 +342,8 @@ def _log_pairing(collected: Collected[Any]) -> None:
     """Details for the organiser. Participants who run the image at home read them too: they name only their files."""
     for unmatched in collected.unmatched:
         LOG.info("unmatched: %s: %s", unmatched.name, unmatched.reason)
-    for reason in collected.refused.values():
-        LOG.info("refused: %s", reason)
+    for reason, cases in by_cause(collected.refused).items():
+        LOG.info("refused: %s: %s", first_of(cases), reason)
     for sentence in (collected.runtime.problem, collected.runtime.warning):
         if sentence:
             LOG.info("runtime: %s", sentence)
@@ -373,13 +374,11 @@ def _score(task: Task, collected: Collected[Any], executor: Executor) -> list[Ca
     challenge.share_cores(workers=executor.workers, cases=len(collected.predictions))
     scored = executor.run(sorted(collected.predictions), score, label=SCORING)
     errors = dict(collected.refused)
-    causes: dict[tuple[str, str], list[str]] = {}
-    for case, outcome in scored.items():
-        if outcome.error is not None:
-            errors[case] = outcome.error
-            causes.setdefault((outcome.error, outcome.detail or ""), []).append(case)
-    for (error, detail), cases in causes.items():
-        LOG.info("failed: %s: %s %s", first_of(cases), error, detail)
+    failed = {case: outcome for case, outcome in scored.items() if outcome.error is not None}
+    errors |= {case: str(outcome.error) for case, outcome in failed.items()}
+    lines = {case: f"{outcome.error} {outcome.detail or ''}" for case, outcome in failed.items()}
+    for line, cases in by_cause(lines).items():
+        LOG.info("failed: %s: %s", first_of(cases), line)
     check_own_metrics(scored.values())
     unscored = [case for case in task.cases if case in errors or case not in scored]
     worst = executor.run(
@@ -388,8 +387,16 @@ def _score(task: Task, collected: Collected[Any], executor: Executor) -> list[Ca
     return [result_of(case, scored, errors, worst) for case in task.cases]
 
 
+def by_cause(problems: Mapping[str, str]) -> Mapping[str, Sequence[str]]:
+    """Of problems by case, the cases by problem: a wrong name of a column is one line, not one for every case."""
+    found: dict[str, list[str]] = {}
+    for case, problem in problems.items():
+        found.setdefault(problem, []).append(case)
+    return found
+
+
 def first_of(cases: Sequence[str]) -> str:
-    """`case01 and 5 more`: cases with the same problem, such as a wrong name of a column, are one line."""
+    """`case01 and 5 more`."""
     return f"{cases[0]} and {len(cases) - 1} more" if len(cases) > 1 else cases[0]
 
 
@@ -451,7 +458,7 @@ def write_evaluation(
     if output is not None:
         write_metrics(_published(task, evaluation), output)
     if evaluation.counts.scored == 0:
-        raise SubmissionError(_nothing_scored(results))
+        raise SubmissionError(_nothing_scored(results, collected.unmatched))
     return evaluation
 
 
@@ -484,7 +491,11 @@ def _published(task: Task, evaluation: MetricsFile) -> MetricsFile:
     return evaluation.model_copy(update={"aggregates": aggregates, "results": rows, "sealed": sealed})
 
 
-def _nothing_scored(results: Sequence[CaseResult]) -> str:
+def _nothing_scored(results: Sequence[CaseResult], unmatched: Sequence[Unmatched]) -> str:
     first = next(result.error for result in results if result.status == "failed")
     failed = sum(result.status == "failed" for result in results)
-    return f"None of the {failed} submitted predictions could be scored; the first: {first}"
+    sentence = f"None of the {failed} submitted predictions could be scored; the first: {first}"
+    if not unmatched:
+        return sentence
+    reason = unmatched[0].reason.removesuffix(".")
+    return f"{sentence} Of {len(unmatched)} that belong to no case, the first is {unmatched[0].name}: {reason}."
