@@ -228,7 +228,7 @@ def test_code_that_fails_on_every_case_is_the_organisers_error(
     assert evaluate_command(submission, folder, tmp_path / "out") == 2
     printed = capsys.readouterr()
     assert printed.err.splitlines()[-1] == (
-        "The challenge's own metric 'share' failed with a KeyError on every case that it was given. The organisers "
+        "The challenge's own metric 'share' raised KeyError on every case that it was given. The organisers "
         "have to fix it; they can find details in the log."
     )
     assert "metrics.py, line 14: the metric 'share' raises KeyError: 'x'." in printed.out
@@ -236,7 +236,7 @@ def test_code_that_fails_on_every_case_is_the_organisers_error(
 
 
 def test_an_error_is_the_organisers_by_its_type_and_not_by_its_words() -> None:
-    failure = "The challenge's own metric 'share' failed with a KeyError"
+    failure = "The challenge's own metric 'share' raised KeyError"
 
     def outcome(error: Refused) -> CaseOutcome[CaseScore]:
         def work(_: str) -> CaseScore:
@@ -261,7 +261,7 @@ def test_code_that_fails_on_some_cases_costs_these(tmp_path: Path, capsys: pytes
     submission = write_predictions(tmp_path / "submission", {"ages.csv": "case,age\na,10\nb,20\n"})
     assert evaluate_command(submission, folder, tmp_path / "out") == 0
     assert read_metrics(tmp_path / "out")["results"]["a"]["error"] == (
-        "The challenge's own metric 'share' failed with a KeyError on this case. "
+        "The challenge's own metric 'share' raised KeyError on this case. "
         "The organisers can find details in the log."
     )
     assert "metrics.py, line 15: the metric 'share' raises KeyError: 'x'." in capsys.readouterr().out
@@ -274,6 +274,11 @@ def test_code_that_fails_on_some_cases_costs_these(tmp_path: Path, capsys: pytes
             "    if prediction == 13:",
             "    {}['x']\n    if prediction == 13:",
             "line 14: the metric 'share' raises KeyError: 'x'.",
+        ),
+        (
+            "    if prediction == 13:",
+            "    assert prediction < 0\n    if prediction == 13:",
+            "line 14: the metric 'share' raises AssertionError.",
         ),
         (
             "min(prediction, reference) /",
