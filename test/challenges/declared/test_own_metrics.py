@@ -261,8 +261,7 @@ def test_code_that_fails_on_some_cases_costs_these(tmp_path: Path, capsys: pytes
     submission = write_predictions(tmp_path / "submission", {"ages.csv": "case,age\na,10\nb,20\n"})
     assert evaluate_command(submission, folder, tmp_path / "out") == 0
     assert read_metrics(tmp_path / "out")["results"]["a"]["error"] == (
-        "The challenge's own metric 'share' raised KeyError on this case. "
-        "The organisers can find details in the log."
+        "The challenge's own metric 'share' raised KeyError on this case. The organisers can find details in the log."
     )
     assert "metrics.py, line 15: the metric 'share' raises KeyError: 'x'." in capsys.readouterr().out
 
