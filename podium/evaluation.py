@@ -309,8 +309,8 @@ def problems_of_cases(
     outside = sorted(case for case, group in groups.items() if group is None or not _GROUP_NAME.fullmatch(group))
     if challenge.cases.groups is not None and outside:
         what = (
-            f"{len(outside)} cases have no valid group under the pattern 'groups' of challenge.toml. The organisers "
-            "can find them in the log."
+            f"{len(outside)} {'case has' if len(outside) == 1 else 'cases have'} no valid group under the pattern "
+            "'groups' of challenge.toml. The organisers can find them in the log."
         )
         problems.append(ReferenceProblem(what=what, where=", ".join(outside)))
     for path in challenge.figures_in_use:
