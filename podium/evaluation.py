@@ -53,7 +53,6 @@ from podium.figures import Figures
 from podium.metrics import Floats
 from podium.metrics.declaration import GROUPS
 from podium.metrics.engines import OWN
-from podium.pairing import Unmatched
 from podium.platform.jobs import Runtime
 from podium.platform.metrics_file import (
     SCHEMA_NAME,
@@ -458,7 +457,7 @@ def write_evaluation(
     if output is not None:
         write_metrics(_published(task, evaluation), output)
     if evaluation.counts.scored == 0:
-        raise SubmissionError(_nothing_scored(results, collected.unmatched))
+        raise SubmissionError(_nothing_scored(results, collected))
     return evaluation
 
 
@@ -491,11 +490,11 @@ def _published(task: Task, evaluation: MetricsFile) -> MetricsFile:
     return evaluation.model_copy(update={"aggregates": aggregates, "results": rows, "sealed": sealed})
 
 
-def _nothing_scored(results: Sequence[CaseResult], unmatched: Sequence[Unmatched]) -> str:
+def _nothing_scored(results: Sequence[CaseResult], collected: Collected[Any]) -> str:
     first = next(result.error for result in results if result.status == "failed")
     failed = sum(result.status == "failed" for result in results)
     sentence = f"None of the {failed} submitted predictions could be scored; the first: {first}"
-    if not unmatched:
+    if not (unmatched := collected.unmatched):
         return sentence
     reason = unmatched[0].reason.removesuffix(".")
     return f"{sentence} Of {len(unmatched)} that belong to no case, the first is {unmatched[0].name}: {reason}."
