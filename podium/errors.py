@@ -4,7 +4,8 @@ PodiumError
 ├── SubmissionError      the submission as a whole is unusable              exit 1
 ├── Refused              one file cannot be accepted; the message is for its author
 │   │                    (costs its case; a refused reference becomes a GroundTruthError)
-│   └── ReaderDied           reading it ended its process, possibly not because of the file: its case is tried again
+│   ├── ReaderDied           reading it ended its process, possibly not because of the file: its case is tried again
+│   └── OwnMetricFailed      the organiser's metrics.py raised; on every case, that is an OrganiserError
 └── OrganiserError       something on the organiser's side is wrong         exit 2
     ├── GroundTruthError     a reference is missing, broken or contradictory
     ├── ConfigurationError   challenge.toml is wrong; the message names key and line
@@ -31,8 +32,6 @@ if TYPE_CHECKING:
 
 UNKNOWN_KEY = "unknown_key"
 """The type of a validation error whose message already says what is wrong with a key."""
-
-OWN_METRIC_FAILED = "The challenge's own metric"  # how the sentence on a case begins that metrics.py could not score
 
 READER_PACKAGES = ("h5py", "SimpleITK")
 
@@ -70,6 +69,14 @@ class Refused(PodiumError):
 
 class ReaderDied(Refused):
     """The process that read one file ended, because of the file or because it was killed."""
+
+
+class OwnMetricFailed(Refused):
+    """An organiser's own metric raised on one case; `failure` says which one and with what."""
+
+    def __init__(self, failure: str, *, detail: str) -> None:
+        super().__init__(f"{failure} on this case. The organisers can find details in the log.", detail=detail)
+        self.failure = failure
 
 
 class OrganiserError(PodiumError):

@@ -40,7 +40,6 @@ from podium.challenges.format import (
     refuse_references,
 )
 from podium.errors import (
-    OWN_METRIC_FAILED,
     GroundTruthError,
     OrganiserError,
     Refused,
@@ -309,8 +308,8 @@ def problems_of_cases(
     outside = sorted(case for case, group in groups.items() if group is None or not _GROUP_NAME.fullmatch(group))
     if challenge.cases.groups is not None and outside:
         what = (
-            f"{len(outside)} cases have no valid group under the pattern 'groups' of challenge.toml. The organisers "
-            "can find them in the log."
+            f"{len(outside)} {'case has' if len(outside) == 1 else 'cases have'} no valid group under the pattern "
+            "'groups' of challenge.toml. The organisers can find them in the log."
         )
         problems.append(ReferenceProblem(what=what, where=", ".join(outside)))
     for path in challenge.figures_in_use:
@@ -342,8 +341,8 @@ def _log_pairing(collected: Collected[Any]) -> None:
     """Details for the organiser. Participants who run the image at home read them too: they name only their files."""
     for unmatched in collected.unmatched:
         LOG.info("unmatched: %s: %s", unmatched.name, unmatched.reason)
-    for reason in collected.refused.values():
-        LOG.info("refused: %s", reason)
+    for reason, cases in by_cause(collected.refused).items():
+        LOG.info("refused: %s: %s", first_of(cases), reason)
     for sentence in (collected.runtime.problem, collected.runtime.warning):
         if sentence:
             LOG.info("runtime: %s", sentence)
@@ -374,15 +373,40 @@ def _score(task: Task, collected: Collected[Any], executor: Executor) -> list[Ca
     challenge.share_cores(workers=executor.workers, cases=len(collected.predictions))
     scored = executor.run(sorted(collected.predictions), score, label=SCORING)
     errors = dict(collected.refused)
-    for case, outcome in scored.items():
-        if outcome.error is not None:
-            errors[case] = outcome.error
-            LOG.info("failed: %s: %s %s", case, outcome.error, outcome.detail or "")
+    failed = {case: outcome for case, outcome in scored.items() if outcome.error is not None}
+    errors |= {case: str(outcome.error) for case, outcome in failed.items()}
+    lines = {case: f"{outcome.error} {outcome.detail or ''}" for case, outcome in failed.items()}
+    for line, cases in by_cause(lines).items():
+        LOG.info("failed: %s: %s", first_of(cases), line)
+    check_own_metrics(scored.values())
     unscored = [case for case in task.cases if case in errors or case not in scored]
     worst = executor.run(
         unscored, lambda case: challenge.score_missing(task.expected(case)), label="filling in worst values"
     )
     return [result_of(case, scored, errors, worst) for case in task.cases]
+
+
+def by_cause(problems: Mapping[str, str]) -> Mapping[str, Sequence[str]]:
+    """Of problems by case, the cases by problem: a wrong name of a column is one line, not one for every case."""
+    found: dict[str, list[str]] = {}
+    for case, problem in problems.items():
+        found.setdefault(problem, []).append(case)
+    return found
+
+
+def first_of(cases: Sequence[str]) -> str:
+    """`case01 and 5 more`."""
+    return f"{cases[0]} and {len(cases) - 1} more" if len(cases) > 1 else cases[0]
+
+
+def check_own_metrics(outcomes: Collection[CaseOutcome[CaseScore]]) -> None:
+    """Raises OrganiserError where no case has a score and an organiser's own metric is the reason."""
+    failure = next((each.own_metric for each in outcomes if each.own_metric is not None), None)
+    if failure is not None and all(each.value is None for each in outcomes):
+        raise OrganiserError(
+            f"{failure} on every case that it was given. The organisers have to fix it; they can find details in the "
+            "log."
+        )
 
 
 def result_of(
@@ -413,8 +437,7 @@ def write_evaluation(
     """Aggregate all rows and write what is published of them to metrics.json, if there is an output folder. The result
     has every row and every digit.
 
-    Raises SubmissionError (after writing) when not a single case could be scored; OrganiserError (before) where an
-    organiser's own metric is the reason.
+    Raises SubmissionError (after writing) when not a single case could be scored.
     """
     common = task.folder.common
     for line in summarise_warnings({result.case: result.warnings for result in results}):
@@ -431,16 +454,10 @@ def write_evaluation(
         computed_by=_with_versions(task.challenge.packages(results)),
         results=results,
     )
-    own = next((each.error for each in results if (each.error or "").startswith(OWN_METRIC_FAILED)), None)
-    if evaluation.counts.scored == 0 and own is not None:
-        raise OrganiserError(
-            f"{own.partition(' on this case')[0]} on every case that it was given. The organisers have to fix it; they "
-            "can find details in the log."
-        )
     if output is not None:
         write_metrics(_published(task, evaluation), output)
     if evaluation.counts.scored == 0:
-        raise SubmissionError(_nothing_scored(results))
+        raise SubmissionError(_nothing_scored(results, collected))
     return evaluation
 
 
@@ -473,7 +490,11 @@ def _published(task: Task, evaluation: MetricsFile) -> MetricsFile:
     return evaluation.model_copy(update={"aggregates": aggregates, "results": rows, "sealed": sealed})
 
 
-def _nothing_scored(results: Sequence[CaseResult]) -> str:
+def _nothing_scored(results: Sequence[CaseResult], collected: Collected[Any]) -> str:
     first = next(result.error for result in results if result.status == "failed")
     failed = sum(result.status == "failed" for result in results)
-    return f"None of the {failed} submitted predictions could be scored; the first: {first}"
+    sentence = f"None of the {failed} submitted predictions could be scored; the first: {first}"
+    if not (unmatched := collected.unmatched):
+        return sentence
+    reason = unmatched[0].reason.removesuffix(".")
+    return f"{sentence} Of {len(unmatched)} that belong to no case, the first is {unmatched[0].name}: {reason}."

@@ -127,7 +127,7 @@ class Layout:
         if self.words:
             return self.words
         names = [*map(str, self.files), *self.tables]
-        return f"{', '.join(names[:-1])} or {names[-1]}" if len(names) > 1 else names[0]
+        return f"{', '.join(names[:-1])} or {names[-1]}" if len(names) > 1 else "".join(names)
 
 
 # A submission sorted by case, by the layout of its challenge.

@@ -1,6 +1,6 @@
 """Pages that are made from the repository, and what MkDocs needs to show docs/ as a site.
 
-    python scripts/docs_site.py    # writes docs/gallery.md again
+    python scripts/docs_site.py    # writes docs/gallery.md and docs/metrics.md again
     mkdocs build --strict          # the site, in site/; this file is its hook
 
 The pages are written for GitHub: they link to files of the repository. The site has a copy of every such file.
@@ -8,10 +8,12 @@ The pages are written for GitHub: they link to files of the repository. The site
 
 import argparse
 import inspect
+import json
 import posixpath
 import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
 from pathlib import Path
 from typing import Any, get_type_hints
 
@@ -20,11 +22,22 @@ from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 
 import podium
+from podium.challenges.declared.catalogue import metric_kinds
+from podium.challenges.declared.catalogue.base import (
+    CaseValueMetric,
+    CohortValueMetric,
+    MetricKind,
+    MetricSettings,
+    joined_path,
+)
+from podium.challenges.declared.catalogue.regions import RegionMetric, RegionSettings
 from podium.cli.main import make_parser
 from podium.errors import PodiumError
+from podium.metrics.declaration import Figure
+from podium.metrics.engines import engine_named
 
 ROOT = Path(__file__).resolve().parent.parent
-GALLERY_PAGE = ROOT / "docs/gallery.md"
+GALLERY_PAGE, METRICS_PAGE = ROOT / "docs/gallery.md", ROOT / "docs/metrics.md"
 _OUTSIDE = re.compile(r"(?<=\]\()\.\./([^)#\s]+)")  # the target of a link to a file that is not in docs/
 _COLUMNS = re.compile(r"^\w[\w., ]*  +\S")
 _FENCED = re.compile(r"^( *)```.*?^\1```$", re.MULTILINE | re.DOTALL)
@@ -85,6 +98,125 @@ def _heading(text: str) -> list[str]:
 
 def _code(names: Mapping[str, object] | Sequence[str]) -> str:
     return ", ".join(f"`{name}`" for name in names)
+
+
+_METRICS_TOP = """\
+# The metrics of `[[metrics]]`
+
+P is the prediction, G the reference. This page is generated from the catalogue in the code. What every metric's table
+may hold is in [declared.md](declared.md#metrics). Metrics "per case" publish `.mean`, `.std`, `.median` and `.n` over
+the cases. Metrics of "all cases" publish one figure, computed again from the rows' facts for every bootstrap replicate.
+Metrics of labels have a figure for every region, and `<name>.mean` and `<name>.region_mean` over the regions.
+
+"Empty" is the figure where both sides, only P, or only G are empty; "formula" is what the definition gives there.
+
+A case without a usable prediction gets the worst value, unless `failed` says otherwise: 0 for shares, the diagonal of
+the image for distances, half of the image's voxels for numbers of components, the number within `range` that is
+furthest off for numbers. For numbers without a `range`, `failed` is required. So leaving out a prediction improves no
+figure, with these exceptions, where leaving out a wrong one can: `f1`, `mcc` and `kappa` of classes, since a missing
+answer is wrong for its true class but a false positive nowhere; `fp`, `f1`, `precision`, `froc` and `ap` of detections,
+`bleu_4` and pooled counts, since a missing case counts as an empty answer, which teams may also send; and `pearson`,
+`spearman`, `icc`, `ccc` and `bias`, since one case has no worst value in them.
+
+"By" is the package that computes a metric under `engine = "monai"`, the default. Under `engine = "native"` Podium's own
+code computes all that MONAI and scikit-learn compute otherwise, and gives the same figures to 1e-6
+([engines](organisers.md#engines)). Bootstrap replicates are always computed by Podium: replicate zero, all cases once,
+equals scikit-learn's figure. Surface elements (`boundary = "surface"`), pooled percentiles (`combine = "pooled"`),
+pooled counts (`over = "pooled"`) and weighted kappa with missing answers have one implementation, Podium's.
+`metrics.json` says under `computed_by` what computed each metric, with versions. The confusion matrix is that of
+grand-challenge-metrics, which was called evalutils before its version 0.6.
+"""
+_WHEN_ABSENT = {
+    "tolerance_mm": "required, unless `tolerance_px` is given, or `tolerances_mm` for every region",
+    "tolerance_px": "required, unless there are tolerances in mm",
+    "min_predicted_voxels": "that of `min_voxels`",
+    "miss_mm": "`lesion_hd95` is not computed",
+    "threshold": "`0.5` for the probability of one class; of several classes the most probable counts",
+    "positive": "that of the value",
+    "match": "`distance` for points, `iou` for boxes and detection maps",
+    "radius_mm": "required for points in mm",
+    "radius_px": 'required for points with `unit = "index"`',
+    "threshold of candidates": "required for boxes; `0.1` for detection maps",
+    "probability_threshold": "all candidates count",
+    "data_range": "required, unless the value has a `range`",
+}
+"""What holds where a key is not given that has no default of its own."""
+
+
+def metrics_page() -> str:
+    """docs/metrics.md: no metric can be in the catalogue without being documented."""
+    parts = [_METRICS_TOP]
+    for compares, kinds in groupby(metric_kinds(), key=lambda kind: kind.compares):
+        parts.append(f"## {' and '.join(compares)}\n")
+        parts.append("| kind | definition | by | figure | of | better | from | to | empty | further keys |")
+        parts.append("| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |")
+        group = list(kinds)
+        parts += [row for kind in group for row in _metric_rows(kind)]
+        parts.append("")
+        parts += _keys_of(group)
+    return "\n".join(parts).rstrip() + "\n"
+
+
+def _metric_rows(kind: MetricKind) -> Iterator[str]:
+    keys = ", ".join(f"`{name}`" for name in _own_keys(kind.settings_model))
+    definition = kind.definition.replace("|", r"\|")
+    package = kind.computed_by(kind.settings_model.model_construct(kind=kind.name), engine_named("monai"))
+    for number, (name, figure) in enumerate(_figures_of(kind)):
+        cells = [
+            f"`{kind.name}`" if number == 0 else "",
+            definition if number == 0 else "",
+            package if number == 0 else "",
+            f"`{joined_path(kind.name, '<region>' * isinstance(kind, RegionMetric), name)}`",
+            "all cases" if isinstance(kind, CohortValueMetric) or getattr(kind, "only_pooled", False) else "per case",
+            figure.direction,
+            f"{figure.lowest:g}",
+            f"{figure.highest:g}{' ' + figure.unit if figure.unit else ''}",
+            _where_empty(figure),
+            keys if number == 0 else "",
+        ]
+        yield "| " + " | ".join(cells) + " |"
+
+
+def _figures_of(kind: MetricKind) -> Sequence[tuple[str, Figure]]:
+    if isinstance(kind, RegionMetric):
+        return list(kind.figures.items())
+    assert isinstance(kind, CaseValueMetric | CohortValueMetric)
+    return [("", kind.figure)]
+
+
+def _where_empty(figure: Any) -> str:
+    if not hasattr(figure, "both_empty"):
+        return ""
+    given = (figure.both_empty, figure.prediction_empty, figure.reference_empty)
+    return " / ".join(f"{each:g}" if isinstance(each, float) else each for each in given)
+
+
+def _keys_of(kinds: Sequence[MetricKind]) -> Iterator[str]:
+    """What the keys mean, as the settings' own words say."""
+    models = dict.fromkeys(kind.settings_model for kind in kinds if _own_keys(kind.settings_model))
+    for model in models:
+        named = ", ".join(f"`{kind.name}`" for kind in kinds if kind.settings_model is model)
+        yield f"Keys of {named}:\n"
+        inherited = [each for each in reversed(model.__mro__) if each.__name__.endswith("Settings")]
+        for each in inherited:
+            if issubclass(each, MetricSettings) and each not in (MetricSettings, RegionSettings):
+                yield "```text\n" + inspect.cleandoc(each.__doc__ or "") + "\n```\n"
+        yield "Defaults:\n\n" + "".join(f"- `{name}`: {_default_of(name, model)}\n" for name in _own_keys(model))
+
+
+def _own_keys(model: type[MetricSettings]) -> Sequence[str]:
+    """What a metric's table may hold beside what every metric, or every metric of regions, has."""
+    common = RegionSettings if issubclass(model, RegionSettings) else MetricSettings
+    return [name for name in model.model_fields if name not in common.model_fields]
+
+
+def _default_of(name: str, model: type[MetricSettings]) -> str:
+    field = model.model_fields[name]
+    if field.is_required():
+        return "required"
+    if field.default is None:
+        return _WHEN_ABSENT["threshold of candidates" if name == "threshold" and "match" in _own_keys(model) else name]
+    return f"`{json.dumps(field.default)}`"
 
 
 def commands_page() -> str:
@@ -161,3 +293,4 @@ def _copy_of(name: str) -> str:
 
 if __name__ == "__main__":
     GALLERY_PAGE.write_text(gallery_page(), encoding="utf-8")
+    METRICS_PAGE.write_text(metrics_page(), encoding="utf-8")

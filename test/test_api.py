@@ -16,6 +16,7 @@ import h5py
 import numpy as np
 import pytest
 import SimpleITK as sitk
+from challenges.declared.declaring import write_challenge
 from places import ROOT
 
 import podium
@@ -184,8 +185,14 @@ def test_what_cannot_be_scored_from_memory(carotid: OpenChallenge) -> None:
         carotid.score({carotid.cases[0]: {"lnog": 1}})
     with pytest.raises(SubmissionError, match="None of the 1 submitted predictions belongs to an expected case"):
         carotid.score({"stranger": {"long": 1}})
-    with pytest.raises(UsageError, match="Only declared challenges score values in memory"):
-        open_challenge(TRUTH, executor=Serial()).score({"A": {"text": "normal"}})
+
+
+@pytest.mark.parametrize("kind", ["freehand", "lesions", "reports"])
+def test_only_declared_challenges_score_values_in_memory(kind: str) -> None:
+    opened = open_challenge(ROOT / "ground-truth" / kind, executor=Serial())
+    sentence = "Only declared challenges score values in memory; give evaluate() a folder of predictions."
+    with pytest.raises(UsageError, match=re.escape(sentence)):
+        opened.score({opened.cases[0]: {"steps": []}})
 
 
 def test_curves_are_arrays() -> None:
@@ -197,6 +204,27 @@ def test_curves_are_arrays() -> None:
     assert (line[0].tolist(), line[-1].tolist()) == ([0, 0], [1, 1])
     assert np.trapezoid(line[:, 1], line[:, 0]) == pytest.approx(result.aggregates["auroc"])
     assert "Precision and recall of candidates" in curves
+
+
+def test_the_froc_curve(tmp_path: Path) -> None:
+    """Two cases with three findings. Falling: a hit, a false positive, a hit and a false positive together."""
+    toml = '[values.spots]\nkind = "points"\nunit = "mm"\ntable = "p.csv"\n[[metrics]]\nkind = "froc"\nradius_mm = 1\n'
+    truth = write_challenge(
+        tmp_path / "c", toml + '[ranking]\nby = "froc.cpm"\n', {"p.csv": "case,x,y\na,0,0\na,9,0\nb,5,5\n"}
+    )
+
+    def spots(*found: tuple[int, int, float]) -> dict[str, Any]:
+        points = [{"point": [x, y], "probability": sure} for x, y, sure in found]
+        return {"spots": {"type": "Multiple points", "points": points}}
+
+    opened = open_challenge(truth, executor=Serial())
+    result = opened.score(
+        {"a": spots((0, 0, 0.9), (4, 4, 0.8), (9, 0, 0.3)), "b": spots((0, 5, 0.3))}, executor=Serial()
+    )
+    (line,) = opened.curves(result)["FROC"].values()
+    assert line == pytest.approx(np.array([[0, 0], [0, 1 / 3], [0.5, 1 / 3], [1, 2 / 3]]))
+    assert result.aggregates["froc"]["at_0_5"] == pytest.approx(1 / 3)
+    assert result.aggregates["froc"]["at_1"] == pytest.approx(2 / 3)
 
 
 # Notebooks

@@ -18,7 +18,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import ClassVar, Generic, Protocol, TextIO, TypeVar
 
-from podium.errors import MachineError, ReaderDied, Refused, UsageError
+from podium.errors import MachineError, OwnMetricFailed, ReaderDied, Refused, UsageError
 
 Value = TypeVar("Value")
 TRIES = 2  # a crash may be caused by another case (memory is shared), so a case is tried again before it fails
@@ -36,12 +36,14 @@ _SHARE_BETWEEN_LINES = 0.25  # of the time so far: a day's work takes 42 lines, 
 @dataclass(frozen=True, kw_only=True)
 class CaseOutcome(Generic[Value]):
     """`value`, or else `error`, a message for the case's author, and `detail` for the organiser's log; `was_killed`
-    where a process ended before there was either, which need not be the case's fault."""
+    where a process ended before there was either, which need not be the case's fault; `own_metric` how the organiser's
+    own metric failed, where it did."""
 
     value: Value | None = None
     error: str | None = None
     detail: str | None = None
     was_killed: bool = False
+    own_metric: str | None = None
 
 
 class Executor(Protocol):
@@ -82,8 +84,12 @@ def attempt(work: Callable[[str], Value], case: str) -> CaseOutcome[Value]:
     except (UsageError, MachineError):
         raise
     except Refused as refusal:
-        was_killed = isinstance(refusal, ReaderDied)
-        return CaseOutcome(error=str(refusal), detail=refusal.detail, was_killed=was_killed)
+        return CaseOutcome(
+            error=str(refusal),
+            detail=refusal.detail,
+            was_killed=isinstance(refusal, ReaderDied),
+            own_metric=refusal.failure if isinstance(refusal, OwnMetricFailed) else None,
+        )
     except MemoryError:
         return CaseOutcome(
             error="Scoring this case needed more memory than is available.", detail=traceback.format_exc()

@@ -109,7 +109,10 @@ class CohortValues(Mapping[str, Floats]):
         return len(list(iter(self)))
 
     def _of_groups(self, path: str) -> Floats:
-        """A figure of one group, or the mean over the groups that have a value; KeyError where there are none."""
+        """A figure of one group, or the mean over the groups that have a value; KeyError where there are none.
+
+        A replicate that lacks other groups than all cases do has no mean: it would be one over other groups.
+        """
         first, _, rest = path.partition(".")
         name, _, inner = rest.partition(".")
         if not self._groups.size or (first == GROUPS and name not in self._groups):
@@ -117,8 +120,11 @@ class CohortValues(Mapping[str, Floats]):
         if first == GROUPS:
             return self._group(name)[inner]
         inner = self._board.group_means[path.removesuffix(GROUP_MEAN)]
-        values = [self._group(name)[inner] for name in sorted(set(self._groups.tolist()))]
-        return mean_of_defined(np.stack(np.broadcast_arrays(*values)))
+        names = sorted(set(self._groups.tolist()))
+        values = np.stack(np.broadcast_arrays(*(self._group(name)[inner] for name in names)))
+        whole = np.stack([self._of_all_cases._group(name)[inner] for name in names])
+        same = (np.isnan(values) == np.isnan(whole)).all(axis=0)
+        return np.where(same, mean_of_defined(values), np.nan)
 
     def _group(self, name: str) -> "CohortValues":
         kept = self._groups == name

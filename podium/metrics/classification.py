@@ -6,6 +6,7 @@ no form for a thousand bootstrap replicates. `reference` and `prediction` hold o
 counts that `confusion` returns, so that many figures share one count.
 """
 
+import math
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from functools import partial
 from typing import Literal
@@ -170,13 +171,17 @@ _quotient = partial(quotient, undefined=0.0)  # scikit-learn's `zero_division`
 Reference = NDArray[np.bool_] | NDArray[np.integer]
 
 
-def with_worst(*, prediction: Floats, reference: Reference) -> Floats:
-    """Missing probabilities (NaN) replaced by the worst: 0 for the class of the case, 1 for any other class.
+NEVER_FOUND = -math.inf
+"""In place of the missing probability of a true class: no threshold is low enough (`average_precision` only)."""
+
+
+def with_worst(*, prediction: Floats, reference: Reference, of_truth: float = 0.0) -> Floats:
+    """Missing probabilities (NaN) replaced by the worst: `of_truth` for the class of the case, 1 for any other class.
 
     With several classes such a row is not a distribution, but it is the worst for every single class.
     """
     true = _is_true(prediction, reference)
-    return np.where(np.isnan(prediction), np.where(true, 0.0, 1.0), prediction)
+    return np.where(np.isnan(prediction), np.where(true, of_truth, 1.0), prediction)
 
 
 def predicted_classes(prediction: Floats, *, threshold: float = 0.5) -> Codes:
@@ -201,7 +206,8 @@ def average_precision(*, prediction: Floats, reference: Reference, resamples: Re
     """AP = sum over thresholds of (R_n - R_n-1) P_n, without interpolation; 0 to 1, higher is better.
 
     Several classes: the mean over the classes of each one against the rest. NaN where a class has no cases
-    (scikit-learn: 0 with a warning).
+    (scikit-learn: 0 with a warning). Positive cases that are `NEVER_FOUND` keep the recall below 1. With a probability
+    of 0 instead, they would share the precision of all cases, which can be higher than that of a poor answer.
     """
     return _one_against_rest(_binary_average_precision, prediction, reference, resamples)
 
@@ -294,7 +300,7 @@ def _binary_average_precision(probability: Floats, positive: NDArray[np.bool_], 
         passed_true, passed_false = _running(positives), _running(negatives)
         true = passed_true[:, -1:] - passed_true[:, true_below]  # positives from this probability on
         false = passed_false[:, -1:] - passed_false[:, false_below]
-        precision = true / np.maximum(true + false, 1)
+        precision = np.where(high == NEVER_FOUND, 0, true / np.maximum(true + false, 1))
         figures.append(quotient(np.einsum("rc,rc->r", positives, precision), passed_true[:, -1]))
     return np.concatenate(figures)
 

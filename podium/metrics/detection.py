@@ -77,13 +77,12 @@ def match_points(
 ) -> dict[str, object]:
     """The facts of a case whose points are `[point, axis]` in mm.
 
-    Candidates come in order of falling probability, equal ones and those without in the order of their places (x, then
-    y, then z), so that their order in the file does not matter. Each takes the nearest reference that is free and not
-    further than `radius_mm` (that distance included); of two equally near, the first of the file. Where one side has z
-    and the other has not, z is left out.
+    Candidates come in the order of `falling`. Each takes the nearest reference that is free and not further than
+    `radius_mm` (that distance included); of two equally near, the first of the file. Where one side has z and the other
+    has not, z is left out.
     """
     axes = min(prediction.shape[1], reference.shape[1])
-    order = _falling(probabilities, prediction)
+    order = falling(probabilities, prediction)
     reached = _near(prediction[order, :axes], reference[:, :axes], radius_mm)
     return _match(order, reached, references=len(reference), probabilities=probabilities, repeats=repeats)
 
@@ -102,7 +101,7 @@ def match_boxes(
     above 0.
     """
     axes = min(prediction.shape[2], reference.shape[2])
-    order = _falling(probabilities, prediction)
+    order = falling(probabilities, prediction)
     reached = _overlapping(prediction[order, :, :axes], reference[:, :, :axes], iou_threshold)
     return _match(order, reached, references=len(reference), probabilities=probabilities, repeats=repeats)
 
@@ -122,8 +121,9 @@ def box_iou(box: Floats, others: Floats) -> Floats:
     return np.asarray(np.divide(intersection, union, out=np.zeros_like(intersection), where=union > 0))
 
 
-def _falling(probabilities: Floats | None, places: Floats) -> NDArray[np.int64]:
-    """The candidates in order of falling probability, equal ones in that of their places."""
+def falling(probabilities: Floats | None, places: Floats) -> NDArray[np.int64]:
+    """The candidates in order of falling probability, equal ones and those without in that of their places (x, then y,
+    then z), so that their order in the file does not matter."""
     places = places.reshape(len(places), int(np.prod(places.shape[1:])))
     first = np.zeros(len(places)) if probabilities is None else -probabilities
     return np.lexsort((*places.T[::-1], first))

@@ -100,7 +100,7 @@ def summarise_warnings(warnings: Mapping[str, Sequence[str]]) -> list[str]:
     for texts in kinds.values():
         first = escape_for_display(next(iter(texts)), longest=_LONGEST_WARNING)
         share = f"in {len(set().union(*texts.values()))} of {len(warnings)} cases"
-        lines.append(f"{share}, such as: {first}" if len(texts) > 1 else f"{first.removesuffix('.')} {share}")
+        lines.append(f"{share}{', such as' if len(texts) > 1 else ''}: {first}")
     return lines
 
 

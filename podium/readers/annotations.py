@@ -50,14 +50,11 @@ class Annotations:
 
     def named(self, names: Collection[str]) -> "Annotations":
         """Those with one of the names."""
-        return self._only([place for place, name in enumerate(self.names) if name in names])
+        return self.only([place for place, name in enumerate(self.names) if name in names])
 
-    def most_confident(self, number: int) -> "Annotations":
-        """Those of the highest probability, of equal ones the first; without probabilities the first."""
-        order = np.arange(len(self)) if self.probabilities is None else np.argsort(-self.probabilities, kind="stable")
-        return self._only(sorted(order[:number].tolist()))
-
-    def _only(self, kept: list[int]) -> "Annotations":
+    def only(self, kept: Sequence[int]) -> "Annotations":
+        """Those with these numbers."""
+        kept = list(kept)
         probabilities = None if self.probabilities is None else self.probabilities[kept]
         return Annotations(self.coordinates[kept], probabilities, tuple(self.names[place] for place in kept))
 

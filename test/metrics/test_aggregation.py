@@ -3,6 +3,7 @@
 import math
 import statistics
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,8 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from podium.metrics.aggregation import mean_and_std, mean_of
-from podium.metrics.declaration import Metric
+from podium.figures import Figures
+from podium.metrics.aggregation import CohortValues, mean_and_std, mean_of
+from podium.metrics.declaration import CaseMetric, Metric, Scoreboard
 from podium.metrics.resampling import Resamples, running_sums
 
 
@@ -39,6 +41,19 @@ def test_squares_need_not_be_numbers() -> None:
 def test_worst_value_must_lie_in_the_range() -> None:
     with pytest.raises(ValueError, match=r"dice: worst value -1 is outside 0 to 1"):
         Metric(name="dice", title="Dice", direction="higher", lowest=0, highest=1, worst=-1)
+
+
+# Means over groups of resampled cases.
+
+
+def test_a_replicate_without_a_group_has_no_mean_over_the_groups() -> None:
+    """The third replicate has no case of the group b: its mean would be that of a alone. c has no value at all."""
+    metric: CaseMetric[Any] = CaseMetric(name="dice", title="Dice", direction="higher", highest=1, worst=0)
+    board: Scoreboard[Any] = Scoreboard(metrics=[metric], leaderboard=["dice.mean"], group_of=lambda case: case)
+    rows: list[Figures] = [{"dice": 0.2}, {"dice": 0.4}, {"dice": 0.9}, {"dice": None}]
+    resamples = Resamples(np.array([[1, 1, 1, 1], [2, 0, 1, 1], [2, 2, 0, 0]], dtype=np.int32))
+    values = CohortValues(board, rows, resamples, {}, ["a", "a", "b", "c"])
+    assert values["dice_group_mean"] == pytest.approx([0.6, 0.55, math.nan], nan_ok=True)
 
 
 # Exact sums, means and quantiles over resampled cases, against a literal reading of each replicate.

@@ -19,6 +19,7 @@ from sklearn.metrics import f1_score
 
 from podium.metrics.classification import (
     MISSING,
+    NEVER_FOUND,
     Counts,
     accuracy,
     auroc,
@@ -389,6 +390,15 @@ def test_a_missing_probability_is_the_worst() -> None:
     assert whole(brier, [1], [[1.0, 0.0, 1.0]]) == 2.0
     assert whole(log_loss, [1], [[1.0, 0.0, 1.0]]) == pytest.approx(-math.log(2.0**-52))
     assert whole(ece, [1], [[1.0, 0.0, 1.0]]) == 1.0
+
+
+def test_a_missing_positive_case_is_never_found() -> None:
+    """The other one comes first: precision 1 for half of the recall. 0 would add the precision of all cases, 2 / 4."""
+    missing = np.array([0.1, 0.4, np.nan, 0.8])
+    truth = np.array([0, 0, 1, 1])
+    filled = with_worst(prediction=missing, reference=truth, of_truth=NEVER_FOUND)
+    assert whole(average_precision, truth, filled) == 0.5
+    assert whole(average_precision, [0, 1], [0.3, NEVER_FOUND]) == 0.0
 
 
 def test_a_threshold_turns_a_probability_into_a_class() -> None:

@@ -241,9 +241,9 @@ def rows(*warnings: tuple[str, ...]) -> dict[str, tuple[str, ...]]:
 def test_equal_warnings_are_counted() -> None:
     said = rows(("steps 6-7 missing",), ("step 7 missing", "It is empty."), ("steps 6-7 missing",), ())
     assert summarise_warnings(said) == [
-        "steps 6-7 missing in 2 of 4 cases",
-        "step 7 missing in 1 of 4 cases",
-        "It is empty in 1 of 4 cases",
+        "in 2 of 4 cases: steps 6-7 missing",
+        "in 1 of 4 cases: step 7 missing",
+        "in 1 of 4 cases: It is empty.",
     ]
 
 
@@ -255,12 +255,12 @@ def test_names_and_numbers_of_files_make_no_difference() -> None:
     )
     assert summarise_warnings(said) == [
         "in 2 of 3 cases, such as: step 1: 'a/1.mha' has 6 slices, not the image's 7.",
-        "The spacing of 'c.mha' differs from the image's in 1 of 3 cases",
+        "in 1 of 3 cases: The spacing of 'c.mha' differs from the image's.",
     ]
 
 
 def test_a_warning_takes_one_line() -> None:
-    assert summarise_warnings(rows(("'a\nb' is odd.",))) == ["'a\\nb' is odd in 1 of 1 cases"]
+    assert summarise_warnings(rows(("'a\nb' is odd.",))) == ["in 1 of 1 cases: 'a\\nb' is odd."]
 
 
 def test_no_warning_no_line() -> None:

@@ -3,7 +3,8 @@
 import hashlib
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import PurePosixPath
 
 from podium.challenges.declared.catalogue.base import fitting_values
 from podium.challenges.declared.located import HDF5_ENDINGS, Given, OpenFiles, located_prediction, located_reference
@@ -282,7 +283,7 @@ class DeclaredFormat(Format[Sources, Sources, Mapping[str, object]]):
 
     def collect(self, submission: Submission, cases: Collection[str] | None) -> Collected[Sources]:
         groups = [
-            (names, pair(submission, self._layout(templates, tables), cases))
+            (names, pair(submission, replace(self._layout(templates, tables), words=self.layout.describe()), cases))
             for names, templates, tables in self._groups()
         ]
         predictions: dict[str, dict[str, Source]] = {}
@@ -303,7 +304,7 @@ class DeclaredFormat(Format[Sources, Sources, Mapping[str, object]]):
         return Collected(
             predictions={case: sources for case, sources in predictions.items() if case not in refused},
             refused=refused,
-            unmatched=_unmatched([pairing for _, pairing in groups]),
+            unmatched=self._unmatched([pairing for _, pairing in groups]),
             runtime=self.runtime(submission, _together([pairing for _, pairing in groups])),
         )
 
@@ -334,6 +335,20 @@ class DeclaredFormat(Format[Sources, Sources, Mapping[str, object]]):
                 {} if table is None else {table.lower(): prediction_reader([settings[name] for name in names])},
             )
             for (files, table), names in groups.items()
+        ]
+
+    def _unmatched(self, pairings: Sequence[Pairing]) -> Sequence[Unmatched]:
+        """What belongs to no value: a file that does not match one value may match another, or be a table of it."""
+        every = [each for pairing in pairings for candidates in pairing.candidates.values() for each in candidates]
+        matched = {escape_for_display(each.label) for each in every}
+        read = {*self.layout.tables, *self.layout.beside}
+        found: dict[str, list[Unmatched]] = {}
+        for unmatched in (each for pairing in pairings for each in pairing.unmatched):
+            if unmatched.name not in matched and PurePosixPath(unmatched.name).name.lower() not in read:
+                found.setdefault(unmatched.name, []).append(unmatched)
+        # One that is named like a prediction, or nearly, says more than one that is not.
+        return [
+            max(same, key=lambda each: (NOT_EXPECTED in each.reason, ";" in each.reason)) for same in found.values()
         ]
 
     def _says_missing(self, name: str) -> str:
@@ -375,7 +390,7 @@ class DeclaredFormat(Format[Sources, Sources, Mapping[str, object]]):
                 try:
                     found[name] = value.read_prediction(located, wanted)
                 except MissingColumn as missing:  # costs this value in every case, not the case
-                    lost.append(str(missing))
+                    lost.append(f"{missing} Until then, the value '{name}' is missing.")
         if lost and not found:
             raise Refused(lost[0])
         warnings += dict.fromkeys(lost)
@@ -394,19 +409,6 @@ def _libraries(values: Iterable[ValueSettings]) -> Collection[str]:
         found |= {"h5py"} if in_hdf5 else set()
         found |= {"SimpleITK"} if value.kind in _IMAGES and (in_hdf5 != names or value.file is None) else set()
     return found
-
-
-def _unmatched(pairings: Sequence[Pairing]) -> Sequence[Unmatched]:
-    """What belongs to no value: a file that does not match one value may match another."""
-    first, *others = pairings
-    kept = []
-    for unmatched in first.unmatched:
-        same = [next((each for each in other.unmatched if each.name == unmatched.name), None) for other in others]
-        if None in same:
-            continue
-        reasons = [unmatched, *(each for each in same if each is not None)]
-        kept.append(next((each for each in reasons if NOT_EXPECTED in each.reason), unmatched))
-    return kept
 
 
 def _together(pairings: Sequence[Pairing]) -> Pairing:

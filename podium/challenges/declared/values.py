@@ -32,6 +32,7 @@ from podium.challenges.format import Description, differing_geometry, doubts_abo
 from podium.errors import Refused
 from podium.figures import Figures
 from podium.metrics.components import find_lesions, label_components
+from podium.metrics.detection import falling
 from podium.metrics.overlap import damaged_labels, voxel_ml
 from podium.metrics.surfaces import diagonal_mm
 from podium.readers.annotations import Annotations
@@ -338,12 +339,13 @@ class PointsValue(Value[PointsSettings, Annotations, Annotations]):
             raise Refused(f"The {self.settings.kind} of '{self.name}' have no probability, which is needed here.")
         if len(found) <= most:
             return found
-        those = f"first {most:,}" if found.probabilities is None else f"{most:,} most confident"
-        expected.warnings.append(f"{len(found):,} {self.settings.kind} were found; only the {those} count.")
-        return found.most_confident(most)
+        those = "with the lowest coordinates" if found.probabilities is None else "most confident"
+        expected.warnings.append(f"{len(found):,} {self.settings.kind} were found; only the {most:,} {those} count.")
+        return found.only(falling(found.probabilities, found.coordinates)[:most].tolist())
 
     def answers(self, reference: Annotations) -> Sequence[Annotations]:
-        return [replace(reference, probabilities=np.ones(len(reference))).most_confident(most) for most in (10**6, 0)]
+        sure = replace(reference, probabilities=np.ones(len(reference)))
+        return [sure, sure.only([])]
 
     def references(self, reference: Annotations) -> int:
         """How many findings there are."""

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from podium.metrics import Floats, Mask
-from podium.metrics.classification import MISSING, Codes, Reference
+from podium.metrics.classification import MISSING, NEVER_FOUND, Codes, Reference
 from podium.metrics.engines import MaskPair, SpacedPair
 
 _MASKS = ("dice", "iou", "nsd", "hd", "hd95", "assd", "masd", "component_dice")
@@ -169,7 +169,7 @@ def probability_figure(metric: str, *, prediction: Floats, reference: Reference,
     import sklearn.metrics as sk
 
     if metric in ("auroc", "average_precision"):
-        of = sk.roc_auc_score if metric == "auroc" else sk.average_precision_score
+        of = sk.roc_auc_score if metric == "auroc" else _average_precision
         columns = [(reference, prediction)] if prediction.ndim == 1 else _one_against_rest(prediction, reference)
         if any(not true.any() or (metric == "auroc" and true.all()) for true, _ in columns):
             return math.nan
@@ -183,6 +183,15 @@ def probability_figure(metric: str, *, prediction: Floats, reference: Reference,
     if prediction.ndim == 2 and not np.allclose(prediction.sum(axis=1), 1):
         return None  # the worst probabilities in place of a missing answer are no distribution
     return float(sk.brier_score_loss(codes, prediction, labels=labels))
+
+
+def _average_precision(true: Any, probability: Floats) -> float:
+    """Positive cases that are never found keep the recall below 1."""
+    from sklearn.metrics import average_precision_score
+
+    found = probability != NEVER_FOUND
+    share = float(true[found].sum() / true.sum())
+    return share * average_precision_score(true[found], probability[found]) if share else 0.0
 
 
 def _of_class(prediction: Floats, codes: Codes) -> Floats:

@@ -3,8 +3,7 @@
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from podium.metrics import Floats, lesions
-from podium.metrics.classification import Codes, Reference
+from podium.metrics import lesions
 from podium.metrics.declaration import distance_policy
 from podium.metrics.engines import MaskPair, SpacedPair
 
@@ -45,25 +44,12 @@ def component_dice(pair: MaskPair) -> float:
     return _number(lesions.component_dice(prediction=prediction, reference=reference))
 
 
-def class_figure(
-    metric: str,  # noqa: ARG001  (the interface)
-    *,
-    prediction: Codes,  # noqa: ARG001
-    reference: Codes,  # noqa: ARG001
-    classes: int,  # noqa: ARG001
-    part: int | str | None,  # noqa: ARG001
-    **options: Any,  # noqa: ARG001
-) -> float | None:
-    return None  # replicate zero of the vectorised code is the figure
+def class_figure(metric: str, **_: Any) -> float | None:  # noqa: ARG001  (the interface)
+    """Replicate zero of the vectorised code is the figure."""
+    return None
 
 
-def probability_figure(
-    metric: str,  # noqa: ARG001  (the interface)
-    *,
-    prediction: Floats,  # noqa: ARG001
-    reference: Reference,  # noqa: ARG001
-    **options: Any,  # noqa: ARG001
-) -> float | None:
+def probability_figure(metric: str, **_: Any) -> float | None:  # noqa: ARG001
     return None
 
 

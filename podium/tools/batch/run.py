@@ -19,7 +19,15 @@ from typing import Any
 from podium.challenges import load_challenge, published_settings
 from podium.challenges.format import Collected
 from podium.errors import GroundTruthError, MachineError, PodiumError, StorageError, SubmissionError, UsageError
-from podium.evaluation import Task, find_challenge, open_predictions, prepare, result_of, write_evaluation
+from podium.evaluation import (
+    Task,
+    check_own_metrics,
+    find_challenge,
+    open_predictions,
+    prepare,
+    result_of,
+    write_evaluation,
+)
 from podium.execution.executor import (
     CaseOutcome,
     Executor,
@@ -317,6 +325,7 @@ class _Batch:
             if outcome.error is not None:
                 errors[case] = outcome.error
                 LOG.info("failed: %s: %s: %s %s", team, case, outcome.error, outcome.detail or "")
+        check_own_metrics(scored.values())
         lacking = {case: self.worst[case] for case in self.task.cases if case in errors or case not in scored}
         results = [result_of(case, scored, errors, lacking) for case in self.task.cases]
         new = sum(each.is_new for each in found.values())

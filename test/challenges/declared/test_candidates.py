@@ -53,12 +53,28 @@ def test_many_points_fill_neither_memory_nor_metrics_json(tmp_path: Path) -> Non
     assert (tmp_path / "teams/team/metrics.json").stat().st_size < 50_000
 
 
-def test_without_probabilities_the_first_count(tmp_path: Path) -> None:
+def test_without_probabilities_places_decide(tmp_path: Path) -> None:
     toml = POINTS.replace("[[metrics]]", "max_candidates = 3\n[[metrics]]")
     references = {"p.csv": "case,x,y\na,0,0\na,4,0\n"}
     found = score(tmp_path, toml, references, {"p.csv": points(5, with_probability=False)})
-    assert row(found) == (3, ["5 points were found; only the first 3 count."])
+    assert row(found) == (3, ["5 points were found; only the 3 with the lowest coordinates count."])
     assert found["aggregates"]["recall"] == 0.5
+
+
+@pytest.mark.parametrize("head", ["case,x,y", "case,x,y,probability"])
+def test_the_order_in_the_file_does_not_matter(tmp_path: Path, head: str) -> None:
+    """Four candidates of one probability, of which two count, and FROC: no order finds another reference."""
+    toml = POINTS.replace("[[metrics]]", "max_candidates = 2\n[[metrics]]")
+    if "probability" in head:
+        toml = toml.replace("[ranking]", '[[metrics]]\nkind = "froc"\nradius_mm = 0.5\n[ranking]')
+    references = {"p.csv": "case,x,y\na,0,0\n"}
+    rows = [f"a,{x},0" + ",0.5" * ("probability" in head) for x in range(4)]
+    found = [
+        score(tmp_path / str(number), toml, references, {"p.csv": "\n".join([head, *order])})["aggregates"]
+        for number, order in enumerate([rows, rows[::-1], [*rows[2:], *rows[:2]]])
+    ]
+    assert found == [found[0]] * 3
+    assert found[0]["recall"] == 1.0
 
 
 def test_as_many_as_allowed_are_no_warning(tmp_path: Path) -> None:

@@ -1,11 +1,12 @@
 """Missing is never better: leaving out predictions improves no figure that teams can be ranked by.
 
-Over all metrics of the catalogue and over formulas of them, on random cases in memory. Some published definitions count
-a wrong answer worse than none (F1 counts it twice, as a false positive and as a false negative): of these, and of
-figures of all cases together that have no worst value of one case, only right answers are left out.
+Over all metrics of the catalogue and over formulas of them, on random cases in memory. `WRONG_IS_WORSE` are the metrics
+whose published definition counts a wrong answer worse than none, and why: of these only right answers are left out, and
+of those in `FROM_PERFECT` only from perfect submissions. docs/metrics.md names the same.
 """
 
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -15,6 +16,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from places import ROOT
 
 from podium.challenges.base import AnyChallenge, assemble, challenge_from_settings
 from podium.challenges.declared.catalogue import metric_kinds
@@ -29,18 +31,16 @@ from podium.readers.annotations import Annotations
 CASES = 5
 CLASSES = ("low", "mid", "high")
 
+EMPTY = "a missing case counts as an empty answer, which has no false positive, and which teams may also send"
 WRONG_IS_WORSE = {
     "f1": "a wrong answer is a false positive and a false negative, a missing one only the latter",
-    "precision": "a missing answer is no false positive",
-    "fp": "a missing answer is no false positive",
-    "lesions": "its false positives and quotients of counts",
-    "froc": "a missing case has no false positive",
-    "ap": "a missing case has no false positive",
-    "bleu_4": "the precision of n-grams counts those that were written",
-    "average_precision": "where probabilities tie, a lower one of a positive case can raise it",
-    "component_error": "a missing prediction counts as an empty one, and a wrong one can have any number of components",
-    "kappa": "below chance, no answer is nearer to chance",
-    "mcc": "below chance, no answer is nearer to chance",
+    "precision": EMPTY,
+    "fp": EMPTY,
+    "froc": EMPTY,
+    "ap": EMPTY,
+    "bleu_4": "a missing text is an empty one; the precision of n-grams counts those that were written",
+    "kappa": "a wrong answer agrees with other cases by chance, a missing one with none",
+    "mcc": "a wrong answer agrees with other cases by chance, a missing one with none",
     "pearson": "a correlation has no worst value of one case",
     "spearman": "a correlation has no worst value of one case",
     "icc": "a correlation has no worst value of one case",
@@ -223,6 +223,38 @@ def test_leaving_out_predictions_improves_no_figure_of_the_catalogue(
         ]
     before = published(challenge, cases, set())
     assert improved(challenge, before, published(challenge, cases, left_out)) == []
+
+
+def test_the_exceptions_are_documented() -> None:
+    text = " ".join((ROOT / "docs/metrics.md").read_text(encoding="utf-8").split())
+    exceptions = text.partition("with these exceptions")[2].partition("one case has no worst value")[0]
+    assert {*re.findall(r"`(\w+)`", exceptions)} == {*WRONG_IS_WORSE}
+
+
+@pytest.mark.parametrize("engine", ["monai", "native"])
+@pytest.mark.parametrize(
+    ("truth", "answers"),
+    [
+        # Each improved with 0 in place of the missing answer, which shares the precision of all cases.
+        pytest.param([0, 0, 1, 1], [0.9, 0.8, 0.1, None], id="below the precision of all cases"),
+        pytest.param([0, 1, 1, 1], [0.9, 0.5, 0.4, 0.4], id="positive cases that tie below it"),
+    ],
+)
+def test_average_precision_never_rises_without_an_answer(
+    engine: str, truth: list[int], answers: list[float | None]
+) -> None:
+    value = {"kind": "probability", "positive": "ill", "table": "p.csv", "column": "v"}
+    tables = {"engine": engine, "values": {"v": value}, "metrics": [{"kind": "average_precision"}]}
+    challenge = challenge_from_settings("t", "declared", {**tables, "ranking": {"by": "average_precision"}})
+    cases = [
+        ("ill" if true else "not_ill", None if share is None else {"ill": share, "not_ill": 1 - share})
+        for true, share in zip(truth, answers, strict=True)
+    ]
+    missing = {number for number, share in enumerate(answers) if share is None}
+    before = published(challenge, cases, missing)
+    for number, (_, prediction) in enumerate(cases):
+        if prediction is not None:
+            assert improved(challenge, before, published(challenge, cases, missing | {number})) == []
 
 
 FORMULAS = st.recursive(

@@ -9,14 +9,16 @@ import numpy as np
 import pytest
 import SimpleITK
 from challenges.declared.declaring import HEAD, errors, score, write_challenge, write_file, write_predictions
-from evaluating import evaluate_command
+from evaluating import evaluate, evaluate_command
 
+from podium.challenges import load_challenge
 from podium.challenges.declared.settings import examine
 from podium.checking import check
+from podium.evaluation import find_challenge, prepare
 from podium.execution.executor import Serial
 from podium.readers.files import list_files
 from podium.readers.formats import format_of
-from podium.validation import validate
+from podium.validation import make_manifest, validate
 
 MASK = """\
 [values.mask]
@@ -82,6 +84,12 @@ NEAR: dict[str, tuple[dict[str, Any], str]] = {
 }
 
 
+BOTH = MASK.replace(
+    "[[metrics]]", '[values.age]\nkind = "number"\nrange = [0, 9]\ntable = "p.csv"\ncolumn = "age"\n[[metrics]]', 1
+)
+AGE_FIRST = '[values.age]\nkind = "number"\nrange = [0, 9]\ntable = "p.csv"\ncolumn = "age"\n' + MASK
+
+
 @pytest.mark.parametrize("cause", NEAR)
 def test_a_near_miss_has_one_hint_for_its_cause(tmp_path: Path, cause: str, caplog: pytest.LogCaptureFixture) -> None:
     files, hint = NEAR[cause]
@@ -91,6 +99,42 @@ def test_a_near_miss_has_one_hint_for_its_cause(tmp_path: Path, cause: str, capl
     lines = [line for line in caplog.messages if line.startswith("unmatched:")]
     assert len(lines) == 3
     assert [hint in line for line in lines].count(True) == 1
+
+
+@pytest.mark.parametrize("toml", [BOTH, AGE_FIRST], ids=["mask first", "table first"])
+@pytest.mark.parametrize("cause", NEAR)
+def test_the_last_line_has_the_hint_where_another_value_is_right(
+    tmp_path: Path, cause: str, toml: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The platform shows nothing else to a participant. What all cases lack is one line of the log."""
+    files, hint = NEAR[cause]
+    table = {"p.csv": "\n".join(["case,age", *(f"{case},1" for case in CASES)])}
+    truth = write_challenge(tmp_path / "challenge", toml, table | {f"{case}.nii.gz": image() for case in CASES})
+    assert evaluate_command(write_predictions(tmp_path / "team", table | files), truth, tmp_path / "out") == 1
+    printed = capsys.readouterr()
+    assert hint in printed.err.splitlines()[-1]
+    assert [line for line in printed.out.splitlines() if line.startswith("refused:")] == [
+        "refused: case0 and 2 more: There is no prediction of the value 'mask'; expected in <case>.nii.gz."
+    ]
+
+
+@pytest.mark.parametrize("toml", [BOTH, AGE_FIRST], ids=["mask first", "table first"])
+def test_a_row_of_no_case_is_unmatched_although_other_values_are_files(tmp_path: Path, toml: str) -> None:
+    references = {f"{case}.nii.gz": image() for case in CASES[:2]} | {"p.csv": "case,age\ncase0,1\ncase1,1"}
+    rows = {"p.csv": "case,age\nCASE0,1\ncase1,1"}
+    truth = write_challenge(tmp_path / "challenge", toml + '[[metrics]]\nkind = "mae"\n', references)
+    team = write_predictions(tmp_path / "team", references | rows)
+    assert evaluate(team, truth, tmp_path / "out")["counts"]["unmatched"] == 1
+    folder = find_challenge(truth, None)
+    manifest = make_manifest(prepare(folder, load_challenge(folder), Serial()))
+    report = validate(team, cases=manifest, executor=Serial())
+    assert [(each.where, each.what) for each in report.problems] == [
+        ("case0", "There is no prediction of the value 'age'; expected in p.csv."),
+        (
+            "p.csv: CASE0",
+            "belongs to no case: it is not an expected case; it differs from 'case0' in upper and lower case.",
+        ),
+    ]
 
 
 def ages(**cells: str) -> dict[str, str]:
@@ -128,7 +172,8 @@ def test_a_wrong_name_of_a_column_costs_its_value_alone(tmp_path: Path) -> None:
     assert figures["weight"]["mean"] == 70  # (80 + 60) / 2: the worst within the range
     (warning,) = found["results"]["case0"]["warnings"]
     assert warning == (
-        "'p.csv' has no column 'weight'; it has 'case', 'age' and 'wieght'. Rename the column 'wieght' to 'weight'."
+        "'p.csv' has no column 'weight'; it has 'case', 'age' and 'wieght'. Rename the column 'wieght' to 'weight'. "
+        "Until then, the value 'weight' is missing."
     )
 
 
@@ -136,12 +181,20 @@ def test_without_any_value_the_case_fails(tmp_path: Path) -> None:
     truth = write_challenge(tmp_path / "challenge", AGES, TRUTH)
     team = write_predictions(tmp_path / "team", ages(header="case,a,b", case0="11,20", case1="30,40"))
     report = validate(team, ground_truth=truth, challenge="challenge", executor=Serial())
-    assert {problem.what.partition(";")[0] for problem in report.problems} == {"'p.csv' has no column 'age'"}
+    assert [(problem.where, problem.what.partition(";")[0]) for problem in report.problems] == [
+        ("case0 and 1 more", "'p.csv' has no column 'age'")
+    ]
 
 
-BOTH = MASK.replace(
-    "[[metrics]]", '[values.age]\nkind = "number"\nrange = [0, 9]\ntable = "p.csv"\ncolumn = "age"\n[[metrics]]', 1
-)
+def test_a_wrong_name_of_a_column_is_said_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """Whether it costs a value or every case."""
+    truth = write_challenge(tmp_path / "challenge", AGES, TRUTH)
+    for code, header in enumerate(("case,age,wieght", "case,aeg,wieght")):
+        caplog.clear()
+        team = write_predictions(tmp_path / "team", ages(header=header, case0="11,20", case1="30,40"))
+        with caplog.at_level("INFO", logger="podium"):
+            assert evaluate_command(team, truth, tmp_path / "out") == code
+        assert len([line for line in caplog.messages if "Rename the column" in line]) == 1
 
 
 def test_ignore_case_joins_files_and_tables(tmp_path: Path) -> None:

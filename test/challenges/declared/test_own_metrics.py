@@ -11,7 +11,11 @@ from challenges.declared.declaring import HEAD, errors, score, write_challenge, 
 from evaluating import evaluate_command, read_metrics
 
 from podium import rank
+from podium.challenges.base import CaseScore
 from podium.cli import main
+from podium.errors import OrganiserError, OwnMetricFailed, Refused
+from podium.evaluation import check_own_metrics
+from podium.execution.executor import CaseOutcome, attempt
 
 CODE = '''\
 """The challenge's own metrics."""
@@ -224,11 +228,29 @@ def test_code_that_fails_on_every_case_is_the_organisers_error(
     assert evaluate_command(submission, folder, tmp_path / "out") == 2
     printed = capsys.readouterr()
     assert printed.err.splitlines()[-1] == (
-        "The challenge's own metric 'share' failed with a KeyError on every case that it was given. The organisers "
+        "The challenge's own metric 'share' raised KeyError on every case that it was given. The organisers "
         "have to fix it; they can find details in the log."
     )
     assert "metrics.py, line 14: the metric 'share' raises KeyError: 'x'." in printed.out
     assert not (tmp_path / "out" / "metrics.json").exists()
+
+
+def test_an_error_is_the_organisers_by_its_type_and_not_by_its_words() -> None:
+    failure = "The challenge's own metric 'share' raised KeyError"
+
+    def outcome(error: Refused) -> CaseOutcome[CaseScore]:
+        def work(_: str) -> CaseScore:
+            raise error
+
+        return attempt(work, "a")
+
+    own = outcome(OwnMetricFailed(failure, detail=""))
+    same_words = outcome(Refused(str(own.error)))
+    assert same_words.error == own.error
+    check_own_metrics([same_words])
+    check_own_metrics([own, CaseOutcome(value=CaseScore(metrics={}))])
+    with pytest.raises(OrganiserError, match="KeyError on every case that it was given"):
+        check_own_metrics([same_words, own])
 
 
 def test_code_that_fails_on_some_cases_costs_these(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -239,8 +261,7 @@ def test_code_that_fails_on_some_cases_costs_these(tmp_path: Path, capsys: pytes
     submission = write_predictions(tmp_path / "submission", {"ages.csv": "case,age\na,10\nb,20\n"})
     assert evaluate_command(submission, folder, tmp_path / "out") == 0
     assert read_metrics(tmp_path / "out")["results"]["a"]["error"] == (
-        "The challenge's own metric 'share' failed with a KeyError on this case. "
-        "The organisers can find details in the log."
+        "The challenge's own metric 'share' raised KeyError on this case. The organisers can find details in the log."
     )
     assert "metrics.py, line 15: the metric 'share' raises KeyError: 'x'." in capsys.readouterr().out
 
@@ -252,6 +273,11 @@ def test_code_that_fails_on_some_cases_costs_these(tmp_path: Path, capsys: pytes
             "    if prediction == 13:",
             "    {}['x']\n    if prediction == 13:",
             "line 14: the metric 'share' raises KeyError: 'x'.",
+        ),
+        (
+            "    if prediction == 13:",
+            "    assert prediction < 0\n    if prediction == 13:",
+            "line 14: the metric 'share' raises AssertionError.",
         ),
         (
             "min(prediction, reference) /",

@@ -217,7 +217,8 @@ class EceSettings(MetricSettings):
 def _arrays(cohort: CohortFacts) -> CohortArrays:
     """Probabilities `[case]` or `[case, class]` and what is true, of the cases that count.
 
-    A missing probability is the worst one, unless `failed` gives a number or leaves the case out.
+    A missing probability is the worst one, unless `failed` gives a number or leaves the case out. For average
+    precision that is not 0: scikit-learn gives 0, shared by many cases, the precision of all cases.
     """
     settings, value, facts = cohort.settings, cohort.value, cohort.facts
     classes = list(value.settings.class_table)
@@ -231,7 +232,8 @@ def _arrays(cohort: CohortFacts) -> CohortArrays:
         return {"prediction": prediction[kept], "reference": reference[kept], "resamples": cohort.resamples.only(kept)}
     if isinstance(settings.failed, int | float):
         prediction = np.where(np.isnan(prediction), float(settings.failed), prediction)
-    filled = classification.with_worst(prediction=prediction, reference=reference)
+    of_truth = classification.NEVER_FOUND if settings.kind == "average_precision" else 0.0
+    filled = classification.with_worst(prediction=prediction, reference=reference, of_truth=of_truth)
     return {"prediction": filled, "reference": reference, "resamples": cohort.resamples}
 
 
@@ -262,7 +264,7 @@ _PROBABILITY_METRICS = (
     ),
     _of_probabilities(
         classification.average_precision,
-        "sum over thresholds of the rise of recall times precision",
+        "sum over thresholds of the rise of recall times precision; a missing positive case is never found",
         _share(title="AP"),
         "without a positive case",
     ),

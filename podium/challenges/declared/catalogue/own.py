@@ -29,7 +29,7 @@ from podium.challenges.declared.catalogue.base import (
 from podium.challenges.declared.catalogue.regions import FORMULA, RegionFigure, RegionMetric, RegionPair
 from podium.challenges.declared.values import AnyValueKind, ContinuousImage
 from podium.challenges.format import METRICS_CODE
-from podium.errors import OWN_METRIC_FAILED, ConfigurationError, Refused, ValidationProblem, first_problem
+from podium.errors import ConfigurationError, OwnMetricFailed, Refused, ValidationProblem, first_problem
 from podium.metrics import Floats
 from podium.metrics.declaration import Figure
 from podium.own_metrics import KINDS_WITH_FACTS, OwnMetric, declaration_of
@@ -57,7 +57,7 @@ def load_own_metrics(path: Path) -> Sequence[OwnMetric]:
         where = f", line {error.lineno}" if error.lineno else ""
         raise ConfigurationError(f"{path.name}{where} is not valid Python: {error.msg}.", detail=str(path)) from None
     except Exception as error:  # whatever the organiser's code raises
-        raise _refusal(path, error, f"it raises {type(error).__name__}: {error}") from None
+        raise _refusal(path, error, f"it raises {_named(error)}") from None
     digest = hashlib.sha256(source).hexdigest()
     declared = [found for thing in vars(module).values() if (found := declaration_of(thing)) is not None]
     if not declared:
@@ -75,6 +75,11 @@ def _sentence(file: str, error: Exception, words: str) -> str:
     lines = [frame.lineno for frame in frames if Path(frame.filename).name == file]
     where = f", line {lines[-1]}" if lines else ""
     return f"{file}{where}: {words.removesuffix('.')}."
+
+
+def _named(error: BaseException) -> str:
+    """`KeyError: 'x'`; an assertion may have no text."""
+    return f"{type(error).__name__}: {error}".removesuffix(": ")
 
 
 def own_kind(own: OwnMetric) -> MetricKind:
@@ -138,11 +143,9 @@ def _called(own: OwnMetric, **arguments: Any) -> float | None:
     except MemoryError:
         raise  # of a prediction that is too large
     except Exception as error:  # whatever the organiser's code raises
-        kind = type(error).__name__
-        raise Refused(
-            f"{OWN_METRIC_FAILED} '{own.kind}' failed with a {kind} on this case. The organisers can find details in "
-            "the log.",
-            detail=_sentence(METRICS_CODE, error, f"the metric '{own.kind}' raises {kind}: {error}"),
+        raise OwnMetricFailed(
+            f"The challenge's own metric '{own.kind}' raised {type(error).__name__}",
+            detail=_sentence(METRICS_CODE, error, f"the metric '{own.kind}' raises {_named(error)}"),
         ) from error
     return value
 
@@ -185,8 +188,7 @@ def _of_drawn(own: OwnMetric, cohort: CohortFacts, drawn: NDArray[np.int64]) -> 
     try:
         found = of_facts(own, chosen)
     except (Refused, MemoryError) as error:  # no submission may lose its other figures over it
-        cause = error.__cause__ or error
-        reason = f"{type(cause).__name__}: {cause}"
+        reason = _named(error.__cause__ or error)
         LOG.info("undefined: the metric '%s' of metrics.py failed over all cases: %s", own.kind, reason)
         return math.nan
     return math.nan if found is None else found
