@@ -384,7 +384,7 @@ def test_evidence_of_another_tooth_side_jaw_class_or_degree_supports_nothing(fin
 
 
 def test_an_order_of_an_unknown_style_is_no_evidence_although_its_words_are_not_recognised() -> None:
-    """The patterns know one of these 22: what protects the lower bound is that an order shares no word with a finding."""
+    """The patterns know one of these 22. The lower bound is safe because an order shares no word with a finding."""
     assert sum(addresses_judge(order) for order in UNSEEN) == 1
     supported = [
         (order, finding)
