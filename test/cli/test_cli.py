@@ -378,6 +378,21 @@ def test_a_reader_that_has_gone_gets_no_traceback(arguments: tuple[str, ...], co
     assert (done.returncode, done.stderr) == (code, "")
 
 
+@pytest.mark.parametrize(
+    ("streams", "code", "said"),
+    [
+        (">&-", 0, ""),
+        ("2>&-", 0, ""),
+        (">&- 2>&- <&-", 0, ""),
+        (">/dev/full", 2, "What the command prints cannot be written: No space left on device.\n"),
+    ],
+)
+def test_a_stream_that_is_closed_or_full_gets_no_traceback(streams: str, code: int, said: str) -> None:
+    command = f"exec '{sys.executable}' -m podium leaderboard {streams}"
+    done = subprocess.run(["sh", "-c", command], cwd=ROOT, capture_output=True, text=True, check=False, timeout=120)
+    assert (done.returncode, done.stderr) == (code, said)
+
+
 def test_a_command_leaves_this_process_as_it_was(podium: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
     monkeypatch.setenv("MKL_NUM_THREADS", "3")
