@@ -54,7 +54,7 @@ def _run(arguments: Sequence[str] | None) -> int:
     words = list(sys.argv[1:] if arguments is None else arguments)
     if " ".join(words[:2]) in verbs:  # 'judge calibrate' is a verb of two words; 'judge' itself takes paths
         words[:2] = [" ".join(words[:2])]
-    elif len(words) > 1 and not Path(words[1]).exists():
+    elif len(words) > 1 and not os.path.exists(words[1]):  # noqa: PTH110  (Path raises without permission)
         second = [verb.partition(" ")[2] for verb in verbs if verb.startswith(f"{words[0]} ")]
         if meant := did_you_mean(words[1], second):
             parser.error(f"there is no '{words[1]}'{meant}")
