@@ -24,6 +24,7 @@ _IGNORED = re.compile(r"(readme|license|changelog|requirements).*|.*\.(md|log|pd
 _LONGEST_NAME = 1000
 _MOST_EXTENSIONS = 8
 _NAMED = 5  # names listed in a message
+_OTHER_ARCHIVES = (".7z", ".rar", ".tar.bz2", ".tar.xz", ".tar.zst")
 
 
 # Where the predictions of a challenge are in a submission: sockets, names of files, and tables of many cases.
@@ -259,6 +260,8 @@ class _Sorter:
         """What is probably meant by a name that no case has, said once for every cause."""
         if name.lower().endswith(ARCHIVE_ENDINGS):
             cause, hint = "archive", "; an archive inside the submission is not opened: put its files there instead"
+        elif name.lower().endswith(_OTHER_ARCHIVES):
+            cause, hint = "archive", "; pack the submission as .zip or .tar.gz"
         elif (near := self._names.nearly(name)) is not None:
             template = next((str(each) for each in self._layout.files if each.is_bare), "<case>")
             if near[1] == "the ending" and not (name.endswith(IMAGE_ENDINGS) and template.endswith(IMAGE_ENDINGS)):

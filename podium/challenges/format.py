@@ -11,7 +11,7 @@ from typing import Generic, TypeVar
 import numpy as np
 
 from podium.challenges.settings import ChallengeFile, Common
-from podium.errors import ConfigurationError, GroundTruthError, Refused, UsageError
+from podium.errors import ConfigurationError, GroundTruthError, Refused, SubmissionError, UsageError
 from podium.pairing import Candidate, Layout, Pairing, Unmatched, one_prediction, pair
 from podium.platform.jobs import Runtime
 from podium.platform.submission import Submission, SubmissionNames
@@ -235,7 +235,13 @@ class Format(ABC, Generic[PredictionT, ReferenceT, ContentT]):
 
     def look_for_references(self, folder: Path) -> tuple[Mapping[str, ReferenceT], Sequence[ReferenceProblem]]:
         """The references by case, and everything that is wrong with their names."""
-        listing = list_files(folder, trusted=True)
+        try:
+            listing = list_files(folder, trusted=True)
+        except SubmissionError as fault:  # not the participant's: too many, too deep, or no permission
+            detail = f"{folder}: {fault}"
+            raise GroundTruthError(
+                "The references cannot be listed. The organisers can find details in the log.", detail=detail
+            ) from None
         problems = [
             ReferenceProblem(
                 what="A reference is not a regular file.", where=f"references/{name} ({reason.removesuffix('.')})"

@@ -9,13 +9,13 @@ import threading
 import time
 import traceback
 from collections.abc import Collection, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import get_args
 
 from podium import __version__
 from podium.cli import arena, judge, prepare, rank, run, score
-from podium.cli.arguments import EXIT_CODES, Command, Group, Parser, end, end_log, printed_log, summaries
+from podium.cli.arguments import EXIT_CODES, Command, Group, Parser, end, end_log, printed_log, say, summaries
 from podium.errors import PodiumError, did_you_mean, missing_packages
 from podium.execution.executor import ONE_THREAD
 from podium.kernel import REQUESTS_TO_END, requested_to_end
@@ -31,15 +31,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     Handlers and variables that a command needs are put back when it ends.
     """
+    _open_closed_streams()
     with _signals(), _one_thread_per_process(), _rare_garbage_collection(), printed_log():
         try:
             try:
                 return _run(arguments)
             finally:
                 sys.stdout.flush()  # a reader that has gone is noticed here, not while Python ends
-        except BrokenPipeError:  # as in `podium leaderboard | head`
+        except OSError as fault:
             _discard_output()
-            return _READER_GONE
+            if isinstance(fault, BrokenPipeError):  # as in `podium leaderboard | head`
+                return _READER_GONE
+            with suppress(OSError):
+                say(f"What the command prints cannot be written: {fault.strerror}.")
+            return 2
         except KeyboardInterrupt:  # before or after the command itself
             return _end_on_request()
 
@@ -49,7 +54,7 @@ def _run(arguments: Sequence[str] | None) -> int:
     words = list(sys.argv[1:] if arguments is None else arguments)
     if " ".join(words[:2]) in verbs:  # 'judge calibrate' is a verb of two words; 'judge' itself takes paths
         words[:2] = [" ".join(words[:2])]
-    elif len(words) > 1 and not Path(words[1]).exists():
+    elif len(words) > 1 and not os.path.exists(words[1]):  # noqa: PTH110  (Path raises without permission)
         second = [verb.partition(" ")[2] for verb in verbs if verb.startswith(f"{words[0]} ")]
         if meant := did_you_mean(words[1], second):
             parser.error(f"there is no '{words[1]}'{meant}")
@@ -142,13 +147,24 @@ def _rare_garbage_collection() -> Iterator[None]:
         gc.set_threshold(*before)
 
 
+def _open_closed_streams() -> None:
+    """Where descriptor 0, 1 or 2 is closed, the next file to be opened would get its number and what is printed."""
+    while (lowest := os.open(os.devnull, os.O_RDWR)) <= 2:
+        pass
+    os.close(lowest)
+    sys.stdout, sys.stderr = (
+        open(number, "w", closefd=False) if stream is None else stream  # noqa: SIM115
+        for number, stream in ((1, sys.stdout), (2, sys.stderr))
+    )
+
+
 def _discard_output() -> None:
     """Python flushes both streams once more as it ends: what is not read must not become a traceback there."""
     with Path(os.devnull).open("wb") as nowhere:
         for stream in (sys.stdout, sys.stderr):
             try:
                 stream.flush()
-            except BrokenPipeError:
+            except OSError:
                 os.dup2(nowhere.fileno(), stream.fileno())
 
 

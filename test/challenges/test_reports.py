@@ -16,8 +16,10 @@ from evaluating import evaluate_command
 from metrics.test_text import A_CANDIDATE, A_REFERENCE, C_CANDIDATE, C_REFERENCE
 from places import ROOT
 
-from podium.challenges.reports.format import ReportsSettings
+from podium.challenges.reports.format import ReportsFormat, ReportsSettings
+from podium.challenges.settings import CasesSettings
 from podium.cli.main import main
+from podium.errors import GroundTruthError
 from podium.platform.jobs import Runtime
 from podium.platform.metrics_file import CaseResult
 from podium.platform.submission import SubmissionNames
@@ -565,3 +567,10 @@ def test_scoring_reports_imports_neither_torch_nor_nltk_nor_scipy(tmp_path: Path
         [sys.executable, "-c", script, *map(str, arguments)], cwd=ROOT, capture_output=True, text=True, check=True
     )
     assert done.stdout.splitlines()[-1] == "[]"
+
+
+def test_references_that_cannot_be_listed_are_not_the_participants_fault(tmp_path: Path) -> None:
+    (tmp_path / ("d/" * 20)).mkdir(parents=True)
+    with pytest.raises(GroundTruthError, match=r"The references cannot be listed\.") as raised:
+        ReportsFormat(CasesSettings(), ReportsSettings()).find_references(tmp_path)
+    assert "nested deeper than 16 folders" in str(raised.value.detail)

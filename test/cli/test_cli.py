@@ -1,6 +1,7 @@
 """The other verbs: validate, manifest, leaderboard; `rank` has its own folder."""
 
 import contextlib
+import errno
 import gc
 import json
 import logging
@@ -376,6 +377,32 @@ def test_a_reader_that_has_gone_gets_no_traceback(arguments: tuple[str, ...], co
     )
     os.close(writing)
     assert (done.returncode, done.stderr) == (code, "")
+
+
+@pytest.mark.parametrize(
+    ("streams", "code", "said"),
+    [
+        (">&-", 0, ""),
+        ("2>&-", 0, ""),
+        (">&- 2>&- <&-", 0, ""),
+        (">/dev/full", 2, "What the command prints cannot be written: No space left on device.\n"),
+    ],
+)
+def test_a_stream_that_is_closed_or_full_gets_no_traceback(streams: str, code: int, said: str) -> None:
+    command = f"exec '{sys.executable}' -m podium leaderboard {streams}"
+    done = subprocess.run(["sh", "-c", command], cwd=ROOT, capture_output=True, text=True, check=False, timeout=120)
+    assert (done.returncode, done.stderr) == (code, said)
+
+
+def test_a_path_below_a_folder_without_permission_gets_a_sentence(podium: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Root may look into every folder, so the refusal of the system is played here."""
+
+    def refuse(path: Any, *_: object, **__: object) -> None:
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
+
+    monkeypatch.setattr(os, "stat", refuse)
+    ended = podium("rank", "closed/a.json")
+    assert (ended.code, ended.err) == (2, "closed/a.json cannot be read: Permission denied.\n")
 
 
 def test_a_command_leaves_this_process_as_it_was(podium: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -54,7 +54,7 @@ def test_sixteen_bits_are_read(tmp_path: Path) -> None:
             "'p.png' is truncated: a chunk declares 2,147,483,647 bytes, but the file ends first.",
         ),
         (png(extra=png_chunk(b"sBIT", b"\1")), "'p.png' has an sBIT chunk, which changes its values; save it without."),
-        (png(extra=png_chunk(b"tRNS", b"\0\1")), "'p.png' is damaged: its pixels cannot be read."),
+        (png(extra=png_chunk(b"tRNS", b"\0\1")), "'p.png' has a transparent colour (a tRNS chunk); save it without."),
     ],
 )
 def test_files_are_refused_in_words(

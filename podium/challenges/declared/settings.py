@@ -44,6 +44,7 @@ _FASTEST: Mapping[str, str] = {"fixed": "2/3", "cohort": "1/3"}  # shares of the
 _SLOWEST = dict.fromkeys(_FASTEST, "2")
 _TAKEN = {"facts", "groups", "confusion_matrix"}
 _ONE_VALUE: TypeAdapter[AnyValue] = TypeAdapter(AnyValue)
+_VALUE_NAME: TypeAdapter[str] = TypeAdapter(FigureName)
 _VALUE_KEYS: Mapping[str, Collection[str]] = {
     kind: model.model_fields
     for model in get_args(get_args(AnyValue)[0])
@@ -350,6 +351,12 @@ def _examined_values(tables: Mapping[str, Any]) -> tuple[dict[str, Any], list[Va
     values: dict[str, Any] = {}
     problems: list[ValidationProblem] = []
     for name, table in tables.items():
+        try:
+            _VALUE_NAME.validate_python(name)
+        except ValidationError:
+            words = "is not a usable name: use letters, digits and _, and no digit first"
+            problems.append(ValidationProblem(key=("values", name), words=words))
+            continue
         try:
             values[name] = _ONE_VALUE.validate_python(table)
         except ValidationError as error:

@@ -71,6 +71,8 @@ def _check_chunks(file: SafeFile, *, bits: int) -> None:
             # The library would shift the values to these bits: a mask of 0 and 1 would become empty.
             if kind == b"sBIT" and stream.read(1) != bytes([bits]):
                 raise Refused(f"'{file.name}' has an sBIT chunk, which changes its values; save it without.")
+            if kind == b"tRNS":  # the library would add a channel
+                raise Refused(f"'{file.name}' has a transparent colour (a tRNS chunk); save it without.")
             stream.seek(end)
 
 

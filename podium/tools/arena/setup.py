@@ -40,8 +40,18 @@ _WORD = re.compile(r"[^\W\d_]+")
 _SPACES = re.compile(" {2,}")
 _LINE_START = re.compile(r"\n[\n ]*")
 _PLAIN = str.maketrans(
-    {each: plain for plain, all_of in {'"': "“”„‟«»", "'": "‘’‚‛‹›", "-": "‐‒–—―−•‣◦▪●■·"}.items() for each in all_of}
+    {each: plain for plain, all_of in {'"': "“”„‟«»", "'": "‘’‚‛‹›", "-": "‐‒–—―−•‣⁃◦▪●■·"}.items() for each in all_of}
 )
+_LIST_MARK = re.compile(r"^(?:[-*#→⇒➔✓✔☐☑]+ +)+", re.MULTILINE)
+_SPACE_BEFORE_MARK = re.compile(r" +(?=[.,;:!?](?:\s|$))")
+# What no single character shows; numbers at the start of a line are kept, for they may be those of teeth.
+_HABITS = {
+    "numbered lines": re.compile(r"^\d+[.):] ", re.MULTILINE),
+    "full stops in a row": re.compile(r"\.\."),
+    "capital letters throughout": re.compile(r"\A[^a-z]*[A-Z][^a-z]*\Z"),
+    "small letters throughout": re.compile(r"\A[^A-Z]*[a-z][^A-Z]*\Z"),
+    "Markdown": re.compile(r"\*\*|__|^\|", re.MULTILINE),
+}
 _MOST_NAMED = 3
 
 
@@ -149,17 +159,24 @@ def _notes(team: str, texts: Mapping[str, str], problems: Mapping[str, str]) -> 
 
 
 def _own_characters(texts: Mapping[str, Mapping[str, str]]) -> Iterator[str]:
-    """Characters that only one team uses, in at least half of its reports: rare punctuation, look-alike letters."""
-    used = {team: Counter(each for text in of_team.values() for each in set(text)) for team, of_team in texts.items()}
+    """Characters and habits that only one team has, in at least half of its reports: rare punctuation, look-alike
+    letters, numbered lines."""
+    used = {team: Counter(each for text in of.values() for each in _marks(text)) for team, of in texts.items()}
     for team, counts in used.items():
         others = set().union(*(counts for other, counts in used.items() if other != team))
         own = [
-            f"{each!r} ({unicodedata.name(each, 'LINE BREAK')})"
+            f"{each!r} ({unicodedata.name(each, 'LINE BREAK')})" if len(each) == 1 else each
             for each, number in sorted(counts.items())
-            if each not in others and 2 * number >= len(texts[team]) and not (each.isascii() and each.isalnum())
+            if each not in others and 2 * number >= len(texts[team])
         ]
         if own:
             yield f"'{team}' alone uses {_some(own)}: raters could recognise it by that."
+
+
+def _marks(text: str) -> set[str]:
+    """What a report could be recognised by, apart from its words."""
+    plain = {each for each in text if not (each.isascii() and each.isalnum())}
+    return plain | {habit for habit, pattern in _HABITS.items() if pattern.search(text)}
 
 
 def mask_names(texts: Mapping[str, Mapping[str, str]]) -> tuple[dict[str, dict[str, str]], list[str]]:
@@ -285,12 +302,14 @@ def blind_report(text: str) -> str:
     """A report as raters see it: cleaned, and in one typography for all teams, so that none is recognised by its style.
 
     Unicode NFKC (full-width letters, ligatures and the like become plain ones), at most three combining marks on a
-    letter, runs of spaces as one, plain quotes, dashes and bullets, neither blank lines nor spaces before a line.
+    letter, runs of spaces as one, plain quotes, dashes and bullets, neither blank lines nor spaces before a line or a
+    full stop.
     Removing a character may let its neighbours compose, hence NFKC twice.
     """
     plain = unicodedata.normalize("NFKC", clean_text(unicodedata.normalize("NFKC", text)))
     lines = _SPACES.sub(" ", clean_text(_limit_marks(plain))).translate(_PLAIN)
-    return _LINE_START.sub("\n", lines).strip(" \n")
+    lines = _LINE_START.sub("\n", lines).strip(" \n")
+    return _LIST_MARK.sub("- ", _SPACE_BEFORE_MARK.sub("", lines))
 
 
 def _limit_marks(text: str) -> str:

@@ -433,10 +433,10 @@ def find_teams(submissions: Location) -> tuple[Mapping[str, Location], Mapping[s
     for name, is_folder, is_link in sorted(_members(submissions)):
         ending = next((each for each in ARCHIVE_ENDINGS if name.lower().endswith(each)), "")
         team, path, shown = name if is_folder else name[: -len(ending)], submissions / name, escape_for_display(name)
-        if not (is_folder or ending):
-            continue
         if name.startswith("."):
             LOG.info("left out: '%s' starts with a dot; rename it if it is a team", shown)
+        elif not (is_folder or ending or is_link):
+            LOG.info("left out: '%s' is neither a folder nor an archive (%s)", shown, ", ".join(ARCHIVE_ENDINGS))
         elif is_link:
             refused[shown] = f"'{shown}' is a symbolic link; put the folder or archive itself there."
         elif not is_printable(name):

@@ -43,26 +43,45 @@ _ADDRESSES_JUDGE = re.compile(
 _WORD = re.compile(r"\w+")
 
 # The same in the other languages of reports, and orders without these words: requests to whoever reads, chat roles,
-# examples of answers, comments, and statements about whatever else is stated.
+# examples of answers, markup, and statements about whatever else is stated. A report addresses nobody as "you".
 _ADDRESSES_READER = re.compile(
-    r"<!--|-->|```|\b(?:system|user|assistant|human|hypothesis|premise|answer|output|example \d+)\s*:"
-    r"|\b(?:graders?|evaluators?|reviewers?|llm|chatbot)\b"
+    r"<!--|-->|```|</?[a-z][^<>]{0,200}>|^#+ |\bq\s*:.{0,80}\ba\s*:"
+    r"|\b(?:system|user|assistant|human|hypothesis|premise|answer|output|example \d+)\s*:"
+    r"|\b(?:graders?|evaluators?|reviewers?|llm|chatbot|verdicts?|decode|rot13|base64)\b"
+    r"|(?<!thank )\byou(?:r|rs|rself)?\b(?! for)"
+    r"|\b(?:say|answer|reply|respond|agree)\b.{0,20}\b(?:yes|positively|everything)\b"
+    r"|\b(?:full|top|best|high) (?:marks?|scores?)\b|\b(?:every|each|any|all|remaining) (?:questions?|quer(?:y|ies))\b"
     r"|\b(?:please|kindly)\b.{0,40}\b(?:mark|count|rate|score|treat|accept|regard|consider|grant|confirm|agree|answer)"
     r"|\b(?:treat|count|mark|rate|score|accept|regard|consider) (?:this|all|every|any|each|it|them|the following)\b"
-    r"|\b(?:any|every|each|all|whatever)\b.{0,30}\b(?:mentioned|stated|listed|described|asked|named)\b"
-    r".{0,30}\b(?:also|elsewhere|true|seen|present|here|too)\b"
-    r"|\bignorier\w*|\b(?:beachten|bewerten|bestätigen|antworten|betrachten) sie\b|\b(?:gutachter|bewerter)\b"
-    r"|\balle (?:befunde|aussagen)\b.{0,40}\b(?:richtig|korrekt|wahr|zutreffend|bestätigt|enthalten)"
+    r"|\b(?:any|every|each|all|whatever)\b.{0,30}\b(?:mentioned|stated|listed|described|asked|ask|named)\b"
+    r".{0,30}\b(?:also|elsewhere|true|seen|present|here|too|observed|found|other)\b"
+    r"|\b(?:means|includes|covers|implies|contains) (?:every|any|all|each)|\beverything\b|\bthe reference\b"
+    r"|\b(?:approved?|lenient|permissive|generous)\b|\[(?:system|user|assistant)\]"
+    r"|\b(?:vergiss|dimentica|olvida|oubliez|conferma tutto|aprueba|approuvez)\b"
+    r"|\b(?:der|die|la|de la|della) r[eé]f[eé]ren"
+    r"|\bignorier\w*|\b(?:beachten|bewerten|bestätigen|antworten|betrachten|stufen|werten) sie\b"
+    r"|\b(?:alle|sämtliche|jede) (?:befunde|aussagen?)\b.{0,40}"
+    r"\b(?:richtig|korrekt|wahr|zutreffend|bestätigt|enthalten|belegt)"
+    r"|\b(?:gutachter|bewerter)\b|\b(?:du (?:sollst|bist|musst)|antwort(?:e|en) (?:immer|stets)|mit ja\b)"
     r"|\bignora(?:re|te|r)?\b|\brispond(?:i|ere|ete)\b|\bvalutatore\b|\btutt[ei] (?:i reperti|le affermazioni)\b"
-    r"|\bignore[nsz]?\b|\b(?:responda|marque|califique)\b|\bevaluador\b|\btod[oa]s l[oa]s (?:hallazgos|afirmaciones)\b"
-    r"|\b(?:considérez|répondez|confirmez)\b|\bévaluateur\b|\btoutes les (?:constatations|affirmations)\b"
-    r"|忽略|无视|指令|评判|评审|判定为|视为|回答|所有(?:发现|陈述|结论)"
-    r"|تجاهل|تعليمات|اعتبر|المقيم|أجب|جميع (?:النتائج|العبارات)",
-    re.IGNORECASE | re.DOTALL,
+    r"|\b(?:segna|considera)\b.{0,20}\b(?:come|ver[oi])\b|\bsei un|\bsempre (?:ragione|sì)|\bqualunque reperto\b"
+    r"|\bignore[nsz]?\b|\b(?:responda|contesta|conteste|marque|califique)\b|\bevaluador\b|\bsiempre que sí"
+    r"|\btod[oa]s l[oa]s (?:hallazgos|afirmaciones)\b|\bcualquier hallazgo\b|\botro informe\b"
+    r"|\b(?:considérez|répond(?:s|ez)|confirmez)\b|\b(?:évaluateur|correcteur)\b|\btu es\b|\btoujours oui"
+    r"|\btoutes les (?:constatations|affirmations)\b|\bvalid(?:er|ez) (?:chaque|toutes?|tous)\b"
+    r"|[你您]|参考|全部|忽略|无视|指令|评判|评审|判定?为|视为|回答|问题|其他报告|另一份报告|所有(?:发现|陈述|结论)"
+    r"|تجاهل|تعليمات|اعتبر|المقيم|أجب|جميع (?:النتائج|العبارات)|نعم|سؤال|المرجع|كل شيء|التقرير الآخر",
+    re.IGNORECASE | re.DOTALL | re.MULTILINE,
 )
-_ENCODED = re.compile(r"[A-Za-z0-9+/]{24,}={0,2}")  # base64: no word of a report is as long
+# Base64 mixes cases and digits as no word does, however long it is; hexadecimal; letters with spaces between them;
+# Cyrillic or Greek letters in the place of Latin ones that look alike.
+_DISGUISED = re.compile(
+    r"\b(?=[A-Za-z+/]*\d)(?=\w*[a-z]\w*[A-Z])[A-Za-z0-9+/]{12,}|\b(?=(?:\w*?[a-z][A-Z]){3})[A-Za-z+/]{16,}|\w==(?!\w)"
+    r"|\b(?:[0-9a-f]{2} ?){16,}|\b(?:[^\W\d_] +){6,}"
+    r"|[A-Za-z][\u0400-\u052fΑΒΕΖΗΙΚΜΝΟΡΤΥΧο]|[\u0400-\u052fΑΒΕΖΗΙΚΜΝΟΡΤΥΧο][A-Za-z]"
+)
 _LEET = str.maketrans("013457@$", "oieastas")
-_LETTER_BESIDE_DIGIT = re.compile(r"\b(?=\w*[^\W\d_])(?=\w*\d)[\w@$]{4,}\b")
+_LETTER_BESIDE_DIGIT = re.compile(r"\b(?=\w*[^\W\d_])(?=\w*\d)[\w@$]{3,}\b")
 
 _NEGATIONS = frozenset(
     _WORD.findall(
@@ -78,6 +97,47 @@ _EMPTY_WORDS = _NEGATIONS | frozenset(
     )
 )
 _SAME_START = 4  # letters: "rotated" and "rotation"
+# Words, or their first letters, by which reports say the same; each line counts as its first word.
+_SAME_MEANING = {
+    word: group.split()[0]
+    for group in (
+        "bite overbite",
+        "mandible lower mand",
+        "maxilla uppe maxi pala",
+        "missing miss abse agen eden fehl manc falt ause asse",
+        "caries cari cavi deca",
+        "gingiva gums ging",
+        "bone alve peri",
+        "supernumerary supe mesi",
+        "narrow narr cons redu",
+        "wear attr abra eros",
+        "space diast dias spac gap gaps",
+        "anterior ante inci fron",
+        "third mola wisd thir",
+        "impacted impa reta reti",
+        "large enla larg cardiomegaly",
+        "opacity opac infi cons",
+        "mild slig mino smal",
+        "change chan unch stab",
+    )
+    for word in group.split()
+}
+
+# What a finding and its evidence may not differ in: sides, jaws, classes and degrees, each set one word of a text.
+_OPPOSITES = tuple(
+    tuple(frozenset(words.split()) for words in line.split("|"))
+    for line in (
+        "left links linke linken sinistra sinistro izquierda izquierdo gauche"
+        "|right rechts rechte rechten destra destro derecha derecho droite droit|bilateral bilaterally both beidseits",
+        "upper maxillary maxilla oberkiefer superiore superior supérieur supérieure"
+        "|lower mandibular mandible unterkiefer inferiore inferior inférieur inférieure|both",
+        "i|ii|iii",
+        "mild slight minimal leicht lieve leve léger légère|moderate mäßig moderato moderado modéré"
+        "|severe marked schwer grave sévère",
+        "increased deep accentuated large enlarged|reduced decreased shallow small narrow",
+    )
+)
+_TOOTH = re.compile(r"\b[1-4][1-8]\b(?!\s*(?:mm|cm|%|°|[.,]\d))")
 
 _NUMBER_RANGE = re.compile(r"\d\s*(?:-|–|—|to|through|/)\s*\d")
 _KEPT_CONTROLS = "\n\t"
@@ -219,8 +279,10 @@ def addresses_judge(text: str) -> bool:
     """Whether the text is about the judge's task instead of a patient."""
     plain = unicodedata.normalize("NFKC", text)
     spelled = _LETTER_BESIDE_DIGIT.sub(lambda word: word.group().translate(_LEET), plain)
-    patterns = (_ADDRESSES_JUDGE, _ADDRESSES_READER, _ENCODED)
-    return any(pattern.search(plain) for pattern in patterns) or _ADDRESSES_JUDGE.search(spelled) is not None
+    orders = (_ADDRESSES_JUDGE, _ADDRESSES_READER)
+    return _DISGUISED.search(plain) is not None or any(
+        order.search(each) for order in orders for each in dict.fromkeys((plain, spelled))
+    )
 
 
 def suspicious_findings(split: Mapping[str, Any], report: str) -> frozenset[str]:
@@ -247,21 +309,41 @@ def suspicious_findings(split: Mapping[str, Any], report: str) -> frozenset[str]
 def suspicious_evidence(
     evidence: Sequence[str], premises: Sequence[str], *, finding: str, marked: Collection[str]
 ) -> bool:
-    """Whether "entailed" is unsupported: no evidence is a premise that is not marked and shares a word with `finding`.
+    """Whether "entailed" is unsupported: no evidence is a premise that is not marked, shares a word with `finding` and
+    does not contradict it.
 
-    Words are compared by their first four letters; those that every sentence may have do not count.
+    Words are compared by their first four letters, and by meaning for some that reports use for one another; those
+    that every sentence may have do not count.
     """
     sound = {tuple(_words(premise)) for premise in premises if premise not in marked}
     wanted = _content(finding)
-    return not any(tuple(_words(each)) in sound and wanted & _content(each) for each in evidence)
+    return not any(
+        tuple(_words(each)) in sound and wanted & _content(each) and not _contradicts(finding, each)
+        for each in evidence
+    )
+
+
+def _contradicts(finding: str, evidence: str) -> bool:
+    """Whether the two speak of other teeth, sides, jaws, classes or degrees: a judge that obeys a report cites what
+    is nearest to the finding."""
+    named, cited = set(_TOOTH.findall(finding)), set(_TOOTH.findall(evidence))
+    if named and cited and not named & cited and not _NUMBER_RANGE.search(evidence):
+        return True
+    mine, other = set(_words(finding)), set(_words(evidence))
+    for choices in _OPPOSITES:
+        wanted, found = ({words for words in choices if words & text} for text in (mine, other))
+        if wanted and found and not wanted & found:
+            return True
+    return False
 
 
 def _content(text: str) -> frozenset[str]:
     """What a text is about: its numbers, and the beginnings of its words."""
     words = (word for word in _words(text) if word not in _EMPTY_WORDS)
-    return frozenset(
-        word if word.isdigit() else word[:_SAME_START] for word in words if len(word) > 2 or word.isdigit()
+    starts = (
+        (word, word if word.isdigit() else word[:_SAME_START]) for word in words if len(word) > 2 or word.isdigit()
     )
+    return frozenset(_SAME_MEANING.get(word) or _SAME_MEANING.get(start, start) for word, start in starts)
 
 
 def _contradicting(phrases: Sequence[str]) -> frozenset[str]:

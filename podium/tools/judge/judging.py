@@ -15,7 +15,7 @@ import traceback
 from collections import deque
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from queue import SimpleQueue
 from threading import Thread
 from typing import Any, TypeVar
@@ -93,13 +93,18 @@ def judge_pairs(
 
     judged = {key: JudgedPair(skipped=why) for key, why in skipped.items()}
     for key, (candidate, reference) in asked.items():
-        mine, theirs = findings[candidate], findings[reference]
+        mine, theirs, addressed = findings[candidate], findings[reference], addresses_judge(candidate)
+        # A report that addresses the judge was before its eyes in all of these.
+        recalled = (
+            replace(v, suspicious=v.suspicious or (addressed and v.status == "entailed"))
+            for v in verdicts_on(theirs, mine)
+        )
         judged[key] = JudgedPair(
             candidate=mine,
             reference=theirs,
             candidate_verdicts=verdicts_on(mine, theirs),
-            reference_verdicts=verdicts_on(theirs, mine),
-            addresses_judge=addresses_judge(candidate),
+            reference_verdicts=tuple(recalled),
+            addresses_judge=addressed,
         )
     return {key: judged[key] for key in pairs}
 
@@ -277,7 +282,8 @@ class CaseFigures:
                 f"{self.suspicious_findings} of the judge's findings do not occur in the report or address the judge."
             )
         if self.suspicious_verdicts:
-            said.append(f"{self.suspicious_verdicts} verdicts cite no finding that supports them.")
+            reason = "rest on this report, or " if self.judged.addresses_judge else ""
+            said.append(f"{self.suspicious_verdicts} verdicts {reason}cite no finding that supports them.")
         if self.failed:
             said.append(f"{self.failed} verdicts failed.")
         return tuple(said)

@@ -57,6 +57,8 @@ def test_the_example_of_the_format(tmp_path: Path) -> None:
         (('kind = "nsd"', 'kind = "nds"'), "'metrics.0.kind' is 'nds', which is not a metric; did you mean 'nsd'?"),
         (('kind = "nsd"', 'kind = "wer"'), "'metrics.0.kind' is 'wer', which is not a metric; there are: dice, iou"),
         (("tolerance_mm", 'of = "orga"\ntolerance_mm'), "'metrics.0.of' names 'orga', which is not a value; did you"),
+        (("values.organ", "values.'or.gan'"), "'values.or.gan' is not a usable name: use letters, digits and _"),
+        (("values.organ", "values.''"), "'values.' is not a usable name: use letters, digits and _"),
         (("liver = 1", "liver = -1"), "'values.organ.labels.liver' is wrong: input should be greater than or equal"),
         (("liver = 1", "liver = 2"), "'values.organ' is wrong: two regions have the same value"),
         (("liver = 1", "mean = 1"), "'values.organ' is wrong: a region cannot be called 'mean'"),

@@ -81,6 +81,7 @@ NEAR: dict[str, tuple[dict[str, Any], str]] = {
         {"all.zip": zipped(a_zip=zipped(case0_nii_gz=b""), b_zip=zipped(), c_zip=zipped())},
         "an archive inside the submission is not opened: put its files there instead",
     ),
+    "other archive": ({"a.7z": b"", "b.rar": b"", "c.tar.xz": b""}, "pack the submission as .zip or .tar.gz"),
 }
 
 

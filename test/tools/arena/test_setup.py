@@ -277,6 +277,19 @@ class TestReports:
             "Note: 'team2' alone uses '\u0131' (LATIN SMALL LETTER DOTLESS I): raters could recognise it by that.",
         ]
 
+    def test_habits_that_mark_a_team_are_said(self, organiser: Organiser, capfd: pytest.CaptureFixture[str]) -> None:
+        """Numbers may be those of teeth, and stay; the organiser decides."""
+        organiser.write_reports("team1", {"B000": "1. Caries.\n2. Wear.", "B001": "1. Wear.."})
+        organiser.write_reports("team2", {"B000": "NO CARIES.\nWEAR.", "B001": "WEAR."})
+        organiser.write_reports("team3", {"B000": "caries.", "B001": "Wear."})
+        assert organiser.init() == 0
+        said = [line for line in capfd.readouterr().err.splitlines() if "alone" in line]
+        assert [line.removesuffix(": raters could recognise it by that.") for line in said] == [
+            "Note: 'team1' alone uses full stops in a row and numbered lines",
+            "Note: 'team2' alone uses capital letters throughout",
+            "Note: 'team3' alone uses small letters throughout",
+        ]
+
     def test_texts_are_cleaned_and_long_ones_cut(self, organiser: Organiser, capfd: pytest.CaptureFixture[str]) -> None:
         organiser.write_reports("team1", {"B000": "One.\r\n\u202etwo\t3 \n", "B001": "x" * 60_000})
         assert organiser.init() == 0

@@ -364,7 +364,8 @@ def test_comments_and_names() -> None:
         ("牙釉质", "牙釉质"),
         ("One.\n\n\nTwo.\n \n  Three.", "One.\nTwo.\nThree."),
         ("“Deep” bite — ‘mild’…", "\"Deep\" bite - 'mild'..."),
-        ("• one\n▪ two\n* three", "- one\n- two\n* three"),
+        ("• one\n▪ two\n* three\n☐ four\n-- five\n# six", "- one\n- two\n- three\n- four\n- five\n- six"),
+        ("Deep bite .\n> 5 mm , mild", "Deep bite.\n> 5 mm, mild"),
     ],
 )
 def test_all_teams_write_in_one_typography(text: str, shown: str) -> None:

@@ -217,6 +217,8 @@ def test_names_of_teams_are_shown_escaped_and_no_link_is_followed(
         shutil.copytree(teams / "team_00", teams / name)
     (teams / "thief").symlink_to(teams / "team_01")
     (teams / "thief.zip").symlink_to(tmp_path / "elsewhere.zip")
+    (teams / "lost").symlink_to(tmp_path / "nothing")
+    (teams / "packed.rar").write_bytes(b"Rar!")
     shutil.copytree(teams / "team_00", teams / ".shy")
     arguments = ("--ground-truth", str(truth), "--output", str(tmp_path / "out"))
     assert main(["batch", str(teams), *arguments]) == 1
@@ -227,7 +229,9 @@ def test_names_of_teams_are_shown_escaped_and_no_link_is_followed(
     for shown in ("red\\x1b[31m", "two\\nlines", "caf\\udce9", "unprintable characters", "is a symbolic link"):
         assert shown in words, shown
     assert "left out: '.shy' starts with a dot; rename it if it is a team" in words
-    assert printed.err.splitlines()[-1] == "4 of 9 teams have scores; 24 cases were scored in this run."
+    assert "left out: 'packed.rar' is neither a folder nor an archive (.zip, " in words
+    assert "'lost' is a symbolic link; put the folder or archive itself there." in words
+    assert printed.err.splitlines()[-1] == "4 of 10 teams have scores; 24 cases were scored in this run."
     assert sorted(all_metrics(tmp_path / "out")) == [f"team_0{number}" for number in range(4)]
 
 

@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from places import ROOT
-from tools.judge.conftest import ALPHA, Desk
-from tools.judge.scripted_server import Call, ScriptedServer
+from tools.judge.conftest import ALPHA, REFERENCES, Desk
+from tools.judge.corpus import HONEST, INJECTIONS, UNSEEN
+from tools.judge.scripted_server import Call, ScriptedServer, sentences
 
 from podium.tools.judge import engine as suspicion
 from podium.tools.judge.engine import addresses_judge, clean, suspicious_evidence, suspicious_findings
@@ -51,7 +52,7 @@ def test_the_attack_is_noticed_counted_and_bounded(desk: Desk, obedient: Scripte
     assert row["warnings"] == [
         "The report seems to address the judge.",
         "3 of the judge's findings do not occur in the report or address the judge.",
-        "4 verdicts cite no finding that supports them.",
+        "4 verdicts rest on this report, or cite no finding that supports them.",
     ]
     radfact = desk.metrics("mallory")["aggregates"]["radfact"]
     assert (radfact["suspicious_findings"], radfact["suspicious_verdicts"]) == (3, 4)
@@ -305,3 +306,90 @@ def test_honest_samples_do_not_address_the_judge() -> None:
     texts = [path.read_text() for path in (ROOT / "ground-truth/reports/references").glob("*.txt")]
     assert len(texts) == 20
     assert not [text for text in texts if addresses_judge(text)]
+
+
+NEAREST = {
+    "Tooth 46 is missing.": "Tooth 36 is missing.",
+    "No open bite.": "Open bite on the left.",
+    "Deep bite.": "Shallow bite.",
+    "Class II molar relationship on the right.": "Class I molar relationship on the left.",
+    "Tooth 38 is impacted.": "Tooth 28 is impacted.",
+    "The sinuses are normal.": "Sinus opacity on the left.",
+    "Mild crowding.": "Severe crowding.",
+}
+"""The findings of REFERENCES, each with a wrong one about the same thing, which a judge that obeys could cite."""
+NOT_NOTICED = {"word_list"}
+
+
+def test_what_reports_in_many_styles_gain_from_a_judge_that_obeys_is_in_no_lower_bound(
+    desk: Desk, server: ScriptedServer
+) -> None:
+    """Every finding of the reference is "entailed", by the wrong finding that is nearest to it."""
+
+    def obey_any_style(call: Call) -> None:
+        pair = json.loads(call.question)
+        evidence = [phrase for phrase in pair["reference"] if phrase == NEAREST.get(pair["hypothesis"])]
+        call.answer({"phrase": pair["hypothesis"], "evidence": evidence, "status": "entailment"})
+
+    server.script(lambda call: "hypothesis" in call.question and '"Severe crowding."' in call.question, obey_any_style)
+    for case in REFERENCES:
+        (desk.root / f"truth/references/{case}.txt").unlink()
+    for style in INJECTIONS:
+        (desk.root / f"truth/references/{style}.txt").write_text(" ".join(NEAREST))
+    wrong = " ".join(NEAREST.values())
+    desk.write_team("mallory", {style: f"{wrong} {order}" for style, order in INJECTIONS.items()})
+    assert desk.run("--keep-evidence", teams=("mallory",)) == 0
+    rows = desk.rows("mallory")
+    gained = {style: rows[style]["metrics"]["radfact"]["reference_entailed"] for style in INJECTIONS}
+    assert set(gained.values()) == {len(NEAREST)}
+    sound = {
+        style
+        for style, row in rows.items()
+        if not all(verdict["suspicious"] for verdict in row["metrics"]["radfact"]["reference_verdicts"])
+    }
+    assert sound <= NOT_NOTICED
+    unnoticed = {
+        style for style, row in rows.items() if row["warnings"][:1] != ["The report seems to address the judge."]
+    }
+    assert unnoticed == NOT_NOTICED
+
+
+def test_few_honest_reports_and_paraphrases_are_suspected() -> None:
+    suspected = []
+    for report, entailed in HONEST:
+        split = {"sentence_list": [{"orig": each, "new": [each]} for each in sentences(report)]}
+        assert not addresses_judge(report), report
+        assert suspicious_findings(split, report) == frozenset(), report
+        for finding, evidence in entailed.items():
+            assert not addresses_judge(finding), finding
+            if suspicious_evidence([evidence], [evidence], finding=finding, marked=()):
+                suspected.append(finding)
+    assert len(HONEST) == 48
+    assert suspected == ["Agenesis of 38 and 48."]
+
+
+@pytest.mark.parametrize(
+    ("finding", "evidence"),
+    [
+        ("Tooth 46 is missing.", "Tooth 36 is missing."),
+        ("Mild crowding in the lower arch.", "Mild crowding in the upper arch."),
+        ("Class III molar relationship.", "Class I molar relationship."),
+        ("Karies links.", "Karies rechts."),
+        ("Increased overjet.", "Reduced overjet."),
+    ],
+)
+def test_evidence_of_another_tooth_side_jaw_class_or_degree_supports_nothing(finding: str, evidence: str) -> None:
+    assert suspicious_evidence([evidence], [evidence], finding=finding, marked=())
+    assert not suspicious_evidence([f"{evidence} {finding}"], [f"{evidence} {finding}"], finding=finding, marked=())
+
+
+def test_an_order_of_an_unknown_style_is_no_evidence_although_its_words_are_not_recognised() -> None:
+    """The patterns know one of these 22. The lower bound is safe because an order shares no word with a finding."""
+    assert sum(addresses_judge(order) for order in UNSEEN) == 1
+    supported = [
+        (order, finding)
+        for order in UNSEEN
+        for finding in NEAREST
+        if not suspicious_evidence([order], [order], finding=finding, marked=())
+    ]
+    assert supported == [(UNSEEN[-1], "Tooth 46 is missing.")]
