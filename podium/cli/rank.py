@@ -24,7 +24,7 @@ from podium.cli.arguments import (
     table,
 )
 from podium.errors import UsageError
-from podium.execution.executor import available_workers, no_progress, show_progress
+from podium.execution.executor import no_progress, show_progress
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -181,7 +181,6 @@ def _rank(options: argparse.Namespace) -> int:
         arena=options.arena,
         break_arena_ties=options.break_arena_ties,
         calibration=options.calibration,
-        workers=available_workers(),
         progress=show_progress,
     )
     with closing(show_progress("reading", 1)):

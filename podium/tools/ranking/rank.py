@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from podium.errors import UsageError
-from podium.execution.executor import OverallProgress, available_workers
+from podium.execution.executor import OverallProgress
 from podium.figures import agrees, put
 from podium.metrics.declaration import CaseMetric
 from podium.metrics.resampling import Resamples
@@ -67,7 +67,7 @@ def rank_paths(
 
     table  what a table of scores does not say of itself; with it, the path is that of a table
     """
-    wanted = options or RankingOptions(workers=available_workers())
+    wanted = options or RankingOptions()
     if table is None:
         return [rank(cohort, wanted) for cohort in read_cohorts([Path(path) for path in paths])]
     (path,) = paths
@@ -99,7 +99,7 @@ def rank_with_replicates(cohort: Cohort[Any], options: RankingOptions) -> DrawnR
         ranked = scheme_rankings(facts, official, bootstrap, replace(options, progress=overall.start))
         tests = []
         for table in facts.in_schemes:
-            tests.append(significance(table, alpha=options.alpha, workers=options.workers))
+            tests.append(significance(table, alpha=options.alpha))
             overall.advance()
     finally:
         overall.finish()

@@ -51,7 +51,6 @@ class RankingOptions:
     arena             arena.json, whose ratings decide among the finalists
     break_arena_ties  order the teams of one arena group by their ratings instead of giving them the same rank
     calibration       calibration.json of the judge, for the page
-    workers           threads; no figure depends on it
     progress          how the progress of long work is shown
     """
 
@@ -67,7 +66,6 @@ class RankingOptions:
     arena: Path | None = None
     break_arena_ties: bool = False
     calibration: Path | None = None
-    workers: int = 1
     progress: ProgressFactory = no_progress
 
 
@@ -144,12 +142,12 @@ def _median_position(table: CaseTable, resamples: Resamples, _: RankingOptions) 
 
 
 def _wins(table: CaseTable, resamples: Resamples, options: RankingOptions) -> Floats:
-    p = pairwise_p(table.gains(), resamples.only(table.defined), workers=options.workers)
+    p = pairwise_p(table.gains(), resamples.only(table.defined))
     return share_of_significant_wins(p, alpha=options.alpha)
 
 
 def _wins_after_holm(table: CaseTable, resamples: Resamples, options: RankingOptions) -> Floats:
-    p = pairwise_p(table.gains(), resamples.only(table.defined), workers=options.workers)
+    p = pairwise_p(table.gains(), resamples.only(table.defined))
     return share_of_significant_wins(holm_over_pairs(p), alpha=options.alpha)
 
 

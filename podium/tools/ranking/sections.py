@@ -180,9 +180,9 @@ def _case_metric(
     )
 
 
-def significance(table: CaseTable, *, alpha: float, workers: int) -> Significance:
+def significance(table: CaseTable, *, alpha: float) -> Significance:
     """Every team against every other by one metric; missing values count as the worst."""
-    p = pairwise_p(table.gains(), Resamples.whole(table.values.shape[1]).only(table.defined), workers=workers)[0]
+    p = pairwise_p(table.gains(), Resamples.whole(table.values.shape[1]).only(table.defined))[0]
     adjusted = holm_over_pairs(p)
     return Significance(
         metric=table.metric.name,
