@@ -333,7 +333,7 @@ def _figure(value: float, interval: tuple[float, float] | None, *, places: int) 
 def _lines_below(ranking: "Ranking", *, shown: int) -> "Iterator[str]":
     """Notes first: few cases, doubtful results, teams that are left out. `shown` is the number of figures in the table
     besides the score."""
-    from podium.tools.ranking.output import confidence_words
+    from podium.tools.ranking.wording import confidence_words
     from podium.tools.ranking.wording import count as count_words
 
     yield from ranking.notes
@@ -358,7 +358,8 @@ def _lines_below(ranking: "Ranking", *, shown: int) -> "Iterator[str]":
 
 def print_consensus(consensus: "Consensus", output: "Console") -> None:
     """The teams by mean rank over the tasks."""
-    from podium.tools.ranking.output import confidence_words, rank_range
+    from podium.tools.ranking.output import rank_range
+    from podium.tools.ranking.wording import confidence_words
 
     drawn = [f"Rank {confidence_words(consensus.confidence)}"] if consensus.stability else []
     made = table(f"{consensus.title}: consensus", "#", "Team", "Mean rank", *drawn, *consensus.tasks, texts=["Team"])

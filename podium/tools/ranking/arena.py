@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from podium.errors import UsageError, first_problem
 from podium.tools.ranking.result import Arena, ArenaTeam
+from podium.tools.ranking.schemes import RankingOptions
 from podium.tools.ranking.statistics import Ranks, positions
 
 Rating = Annotated[float, Field(allow_inf_nan=False)]
@@ -85,13 +86,13 @@ def finalists_ranks(arena: ArenaFile, teams: Sequence[str], *, break_ties: bool)
     return positions([(np.array([groups[team] for team in teams], dtype=np.float64), "lower")])
 
 
-def arena_section(arena: ArenaFile, teams: Sequence[str], *, ties_broken: bool) -> Arena:
+def arena_section(arena: ArenaFile, teams: Sequence[str], options: RankingOptions) -> Arena:
     """The arena's part of a ranking; `teams` in the order of the final table."""
     standings = {team.name: team.model_dump(exclude={"name"}) for team in arena.teams}
     nothing = dict.fromkeys(ArenaTeamPart.model_fields.keys() - {"name"})
     return Arena(
         decided_by=arena.decided_by,
-        ties_broken=ties_broken,
+        ties_broken=options.break_arena_ties,
         votes=arena.votes,
         raters=arena.raters,
         cases=arena.cases,

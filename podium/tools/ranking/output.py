@@ -24,8 +24,10 @@ from podium.tools.ranking.wording import (
     NOTHING,
     chance,
     column_decimals,
+    confidence_words,
     even_decimals,
     fixed,
+    lost_words,
     undefined_words,
 )
 
@@ -134,15 +136,6 @@ def table_columns(ranking: Ranking) -> list[TableColumn]:
         if column.headline and column.values != scores
     ]
     return columns
-
-
-def confidence_words(confidence: float) -> str:
-    return f"{confidence * 100:g} %"
-
-
-def lost_words(failed: int, missing: int) -> str:
-    """`5 failed, 1 missing`; empty where no case is lost."""
-    return ", ".join(f"{number} {what}" for number, what in ((failed, "failed"), (missing, "missing")) if number)
 
 
 def rank_range(ends: tuple[int, int], dash: str) -> str:

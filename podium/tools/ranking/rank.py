@@ -36,6 +36,7 @@ from podium.tools.ranking.sections import (
     Groups,
     aggregate_columns,
     case_metrics,
+    method_sentences,
     methods,
     notes,
     significance,
@@ -103,18 +104,11 @@ def rank_with_replicates(cohort: Cohort[Any], options: RankingOptions) -> DrawnR
             overall.advance()
     finally:
         overall.finish()
-    schemes = [each.ranking for each in ranked]
     chosen = next(each for each in ranked if each.ranking.scheme == options.scheme)
-    deciding = chosen.ranking
     common = facts.files[0].content
-    arena = (
-        arena_section(official.arena, facts.teams, ties_broken=options.break_arena_ties)
-        if official is not None and official.arena is not None
-        else None
-    )
-    groups, differences = _comparisons(facts, chosen, arena if deciding.scheme == OFFICIAL else None, options)
+    arena = arena_section(official.arena, facts.teams, options) if official and official.arena else None
+    groups, differences = _comparisons(facts, chosen, arena if options.scheme == OFFICIAL else None, options)
     columns = aggregate_columns(facts, arena, bootstrap, options)
-    not_resampled = tuple(column.title for column in columns if column.is_given) if bootstrap else ()
     ranking = Ranking(
         challenge=common.challenge,
         title=escape_for_display(common.title),
@@ -122,37 +116,25 @@ def rank_with_replicates(cohort: Cohort[Any], options: RankingOptions) -> DrawnR
         division=cohort.division,
         settings=common.settings,
         deciding_scheme=options.scheme,
-        teams=team_lines(facts, official, deciding, groups),
+        teams=team_lines(facts, official, chosen.ranking, groups),
         cases=tuple(facts.cases),
         statuses=tuple(tuple(rows[case].status for case in facts.cases) for rows in facts.rows),
         columns=columns,
         metrics=case_metrics(facts, bootstrap, options),
-        schemes=tuple(schemes),
+        schemes=tuple(each.ranking for each in ranked),
         differences=differences,
-        not_resampled=not_resampled,
-        scheme_taus=taus_between(schemes),
+        not_resampled=tuple(column.title for column in columns if column.is_given) if bootstrap else (),
+        scheme_taus=taus_between([each.ranking for each in ranked]),
         significance=tuple(tests),
         arena=arena,
-        methods=methods(
-            facts,
-            division=cohort.division,
-            arena=arena,
-            deciding=deciding,
-            not_resampled=not_resampled,
-            options=options,
-        ),
-        notes=tuple(
-            notes(
-                facts,
-                official=official,
-                arena=arena,
-                deciding=deciding,
-                by_the_rule=schemes[0] if official else None,
-                columns=columns,
-                options=options,
-            )
-        ),
+        methods=methods(options),
+        notes=(),
         calibration=_calibration(facts, options),
+    )
+    ranking = replace(
+        ranking,
+        methods=replace(ranking.methods, sentences=tuple(method_sentences(facts, ranking))),
+        notes=tuple(notes(facts, official, ranking, options)),
     )
     return DrawnRanking(ranking=ranking, replicates=None if chosen.replicates is None else chosen.replicates.ranks)
 

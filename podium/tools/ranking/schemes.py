@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,6 +34,7 @@ from podium.tools.ranking.statistics import (
 
 OFFICIAL = "official"
 PLATFORM = "platform"
+MEAN_POSITION: tuple[Direction, str] = ("lower", "Mean position")
 PlatformMethod = Literal["absolute", "mean", "median"]
 
 
@@ -190,6 +191,15 @@ _OTHERS = (
 SCHEMES = {scheme.name: scheme for scheme in (*SIDE_BY_SIDE, *_OTHERS)}
 
 
+class Compared(NamedTuple):
+    """A figure that teams are compared by: `values[replicate, team]`."""
+
+    values: Floats
+    direction: Direction
+    title: str
+    weight: float = 1.0
+
+
 @dataclass(frozen=True, kw_only=True)
 class SchemeOutcome:
     """`ranks[replicate, team]`, and the `scores[replicate, team]` that they follow from."""
@@ -199,29 +209,32 @@ class SchemeOutcome:
     direction: Direction
     score_title: str
 
+    @classmethod
+    def of(cls, figures: Sequence[Compared], tie_breaks: Sequence[Compared] = ()) -> "SchemeOutcome":
+        """Ranks by one figure, or by the weighted mean of the positions in several; among equals by the tie-breaks."""
+        if len(figures) > 1:
+            ranks = [positions([each[:2]]) for each in figures]
+            figures = [Compared(mean_positions(ranks, [each.weight for each in figures]), *MEAN_POSITION)]
+        ((score, direction, title, _),) = figures
+        ranked = positions([(score, direction), *(each[:2] for each in tie_breaks)])
+        return cls(ranks=ranked, scores=score, direction=direction, score_title=title)
+
 
 def apply_scheme(
     scheme: Scheme,
     tables: Sequence[CaseTable],
     resamples: Resamples,
     options: RankingOptions,
-    weights: Sequence[float] | None = None,
+    weights: Sequence[float] = (),
 ) -> SchemeOutcome:
-    """Rank by every table; with several, by the mean of the positions. `weights` are equal if None."""
-    scores = []
+    """Rank by every table; with several, by the mean of the positions, with equal weights if none are given."""
+    found = []
     with closing(options.progress(scheme.title, len(tables))) as progress:
-        for table in tables:
-            scores.append(scheme.score(table, resamples, options))
+        for table, weight in zip(tables, weights or [1.0] * len(tables), strict=True):
+            direction, title = scheme.direction or table.metric.direction, scheme.score_title or table.metric.title
+            found.append(Compared(scheme.score(table, resamples, options), direction, title, weight))
             progress.advance()
-    directions = [scheme.direction or table.metric.direction for table in tables]
-    ranks = [positions([(score, direction)]) for score, direction in zip(scores, directions, strict=True)]
-    if len(tables) == 1:
-        title = scheme.score_title or tables[0].metric.title
-        return SchemeOutcome(ranks=ranks[0], scores=scores[0], direction=directions[0], score_title=title)
-    combined = mean_positions(ranks, weights or [1.0] * len(ranks))
-    return SchemeOutcome(
-        ranks=positions([(combined, "lower")]), scores=combined, direction="lower", score_title="Mean position"
-    )
+    return SchemeOutcome.of(found)
 
 
 # Teams compared by the score that decides: neighbours in the table, and groups of teams that do not differ.

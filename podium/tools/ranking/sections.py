@@ -2,7 +2,7 @@
 
 import json
 import platform
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import scipy
@@ -26,6 +26,7 @@ from podium.tools.ranking.result import (
     CaseMetricResult,
     Intervals,
     Methods,
+    Ranking,
     SchemeRanking,
     Significance,
     Team,
@@ -40,9 +41,8 @@ from podium.tools.ranking.statistics import (
     pairwise_p,
     percentile_intervals,
     positions,
-    undefined_replicates,
 )
-from podium.tools.ranking.wording import MARK, MOST_UNDEFINED, NO_VALUE, count, listed
+from podium.tools.ranking.wording import MARK, MOST_UNDEFINED, NO_VALUE, confidence_words, count, listed, lost_words
 
 Groups = tuple[Sequence[int | None], Sequence[float | None]]  # [team], the group and its p-value
 
@@ -106,7 +106,7 @@ def aggregate_columns(
             intervals=_intervals(facts, column, drawn[column.path], options) if column.path in drawn else None,
             interval_kind="binomial" if column.path in medians else "percentile",
             is_given=column.path in given,
-            undefined=undefined_replicates(drawn[column.path]) if column.path in drawn else (),
+            undefined=tuple(np.isnan(drawn[column.path]).sum(axis=0).tolist()) if column.path in drawn else (),
         )
         for column in (*facts.challenge.offline_columns(), *facts.challenge.columns())
     ]
@@ -200,23 +200,15 @@ def _significant(p: Floats, alpha: float) -> tuple[tuple[bool, ...], ...]:
 # Notes: what could not be done, and what an organiser should know before publishing.
 
 
-def notes(  # noqa: PLR0913  (everything that a note may be about)
-    facts: Facts,
-    *,
-    official: Official | None,
-    arena: Arena | None,
-    deciding: SchemeRanking,
-    by_the_rule: SchemeRanking | None,
-    columns: Sequence[AggregateColumn],
-    options: RankingOptions,
-) -> Iterator[str]:
-    """Sentences, the most important first; `by_the_rule` is the official ranking where there is one."""
-    if official is not None and official.rule.lower_bound is not None:
-        yield from _about_the_lower_bound(facts, official.rule.criteria[0], official.rule.lower_bound)
-        yield from _about_doubts(facts, official.rule.doubts, official.rule.lower_bound)
+def notes(facts: Facts, official: Official | None, ranking: Ranking, options: RankingOptions) -> Iterator[str]:
+    """Sentences, the most important first."""
+    arena, rule = ranking.arena, official.rule if official else None
+    if rule is not None and rule.lower_bound is not None:
+        yield from _about_the_lower_bound(facts, rule.criteria[0], rule.lower_bound)
+        yield from _about_doubts(facts, rule.doubts, rule.lower_bound)
     if facts.cases and options.bootstraps:
-        yield from _about_small_numbers(len(facts.cases), deciding)
-        yield from _about_intervals(columns, deciding, options)
+        yield from _about_small_numbers(len(facts.cases), ranking.deciding)
+        yield from _about_intervals(ranking)
     if official is None and facts.rule is not None:
         yield "This is not the official ranking: the files do not have the figures that the official rule compares."
     if not facts.cases:
@@ -224,8 +216,8 @@ def notes(  # noqa: PLR0913  (everything that a note may be about)
             "The files contain no per-case rows: teams are ranked by aggregates alone, without bootstrap, tests or "
             "other schemes."
         )
-    elif by_the_rule is not None and by_the_rule.why_no_stability and options.bootstraps:
-        yield f"The official ranking has no intervals. {by_the_rule.why_no_stability}"
+    elif official and ranking.scheme(OFFICIAL).why_no_stability and options.bootstraps:
+        yield f"The official ranking has no intervals. {ranking.scheme(OFFICIAL).why_no_stability}"
     if facts.is_adjusted:
         yield "Figures that depend on all teams were recomputed for these teams."
     yield from _about_clocks(facts)
@@ -235,7 +227,7 @@ def notes(  # noqa: PLR0913  (everything that a note may be about)
     if arena is not None and arena.stop_rule_holds is False:
         yield " ".join(["Warning: the arena's stop rule does not hold.", *arena.stop_rule_missing])
     yield from facts.notes
-    yield from _about_lost_cases(facts)
+    yield from _about_lost_cases(ranking)
     if facts.cases:
         yield from _about_metrics(facts)
 
@@ -266,22 +258,19 @@ def _about_doubts(facts: Facts, doubts: Sequence[tuple[str, str]], lower_bound: 
             yield f"{team}: {listed}; the lower bound of the score is {bound:.4f}."
 
 
-def _about_lost_cases(facts: Facts) -> Iterator[str]:
+def _about_lost_cases(ranking: Ranking) -> Iterator[str]:
     """One sentence per team; a single one for more than five teams."""
-    lost = [file for file in facts.files if file.content.counts.failed or file.content.counts.missing]
+    lost = [team for team in ranking.teams if team.failed or team.missing]
     if len(lost) > _MANY:
-        shown = ", ".join(f"{file.team} ({file.content.counts.failed + file.content.counts.missing})" for file in lost)
+        shown = ", ".join(f"{team.name} ({team.failed + team.missing})" for team in lost)
         yield (
             f"{len(lost)} teams have failed or missing cases, which count with the worst values (number in brackets): "
             f"{shown}."
         )
         return
-    for file in lost:
-        counts = file.content.counts
-        words = [
-            f"{number} {word}" for word, number in (("failed", counts.failed), ("missing", counts.missing)) if number
-        ]
-        yield f"{file.team}: {' and '.join(words)} of {counts.expected} cases, which count with the worst values."
+    for team in lost:
+        words = lost_words(team.failed, team.missing).replace(", ", " and ")
+        yield f"{team.name}: {words} of {team.expected} cases, which count with the worst values."
 
 
 def _about_small_numbers(cases: int, deciding: SchemeRanking) -> Iterator[str]:
@@ -300,15 +289,14 @@ def _about_small_numbers(cases: int, deciding: SchemeRanking) -> Iterator[str]:
         )
 
 
-def _about_intervals(
-    columns: Sequence[AggregateColumn], deciding: SchemeRanking, options: RankingOptions
-) -> Iterator[str]:
+def _about_intervals(ranking: Ranking) -> Iterator[str]:
+    columns, deciding = ranking.columns, ranking.deciding
     medians = [each.title for each in columns if each.interval_kind == "binomial"]
     medians += [deciding.score_title] if deciding.interval_kind == "binomial" else []
     if medians:
         yield f"Exact binomial intervals, instead of percentile intervals: {listed(medians)} (medians over cases)."
     undefined = [deciding.undefined_replicates, *(number for each in columns for number in each.undefined)]
-    if max(undefined) > MOST_UNDEFINED * options.bootstraps:
+    if max(undefined) > MOST_UNDEFINED * ranking.methods.bootstraps:
         yield (
             f"{MARK} More than {MOST_UNDEFINED * 100:g} % of the resamples have no value of the figure and are left "
             "out of its interval, which is therefore unreliable."
@@ -380,63 +368,58 @@ def _about_metrics(facts: Facts) -> Iterator[str]:
 # The methods, in prose for a paper.
 
 
-def methods(  # noqa: PLR0913  (everything that the sentences are about)
-    facts: Facts,
-    *,
-    division: Mapping[str, str],
-    arena: Arena | None,
-    deciding: SchemeRanking,
-    not_resampled: Sequence[str],
-    options: RankingOptions,
-) -> Methods:
-    """The versions and settings behind a ranking, and its method in sentences."""
-    versions = {
-        "Podium": __version__,
-        "Python": platform.python_version(),
-        "NumPy": np.__version__,
-        "SciPy": scipy.__version__,
-    }
-    sentences = [_about_the_data(facts, division), *_about_the_rule(facts, deciding, arena), _about_missing(facts)]
-    if options.bootstraps and facts.cases:
-        sentences += _about_the_bootstrap(facts, deciding, arena, not_resampled, options)
-    if facts.in_schemes and len(facts.teams) > 1:
-        sentences += _about_the_schemes(facts, options)
-    computed = _about_the_packages(facts)
-    sentences += [computed] if computed else []
-    sentences.append(f"Computed with {', '.join(f'{name} {version}' for name, version in versions.items())}.")
+def methods(options: RankingOptions) -> Methods:
+    """The versions and settings behind a ranking, still without its sentences."""
     return Methods(
-        podium_version=versions["Podium"],
-        python_version=versions["Python"],
-        numpy_version=versions["NumPy"],
-        scipy_version=versions["SciPy"],
+        podium_version=__version__,
+        python_version=platform.python_version(),
+        numpy_version=np.__version__,
+        scipy_version=scipy.__version__,
         seed=options.seed,
         bootstraps=options.bootstraps,
         confidence=options.confidence,
         alpha=options.alpha,
         quantile=options.quantile,
-        sentences=tuple(sentences),
+        sentences=(),
     )
 
 
-def _about_the_data(facts: Facts, division: Mapping[str, str]) -> str:
-    common = facts.files[0].content
-    parts = [f"version {escape_for_display(common.version)}"] if common.version else []
-    parts += [f"{name} {value}" for name, value in division.items()]
+def method_sentences(facts: Facts, ranking: Ranking) -> Iterator[str]:
+    """The method of a ranking."""
+    yield _about_the_data(facts, ranking)
+    yield from _about_the_rule(facts, ranking)
+    yield _about_missing(facts)
+    if ranking.methods.bootstraps and facts.cases:
+        yield from _about_the_bootstrap(ranking)
+    if facts.in_schemes and len(facts.teams) > 1:
+        yield from _about_the_schemes(facts, ranking.methods.alpha)
+    yield from _about_the_packages(facts)
+    used = ranking.methods
+    yield (
+        f"Computed with Podium {used.podium_version}, Python {used.python_version}, NumPy {used.numpy_version}, SciPy "
+        f"{used.scipy_version}."
+    )
+
+
+def _about_the_data(facts: Facts, ranking: Ranking) -> str:
+    parts = [f"version {ranking.version}"] if ranking.version else []
+    parts += [f"{name} {value}" for name, value in ranking.division.items()]
     shown = f" ({', '.join(parts)})" if parts else ""
-    teams, cases = count(len(facts.teams), "team"), count(common.counts.expected, "case")
-    return f"{teams} took part in {escape_for_display(common.title)}{shown}, evaluated on {cases}."
+    teams, cases = count(len(facts.teams), "team"), count(ranking.teams[0].expected, "case")
+    return f"{teams} took part in {ranking.title}{shown}, evaluated on {cases}."
 
 
-def _about_the_packages(facts: Facts) -> str:
-    """Which package computed which metric, as metrics.json says; nothing where it does not, or teams differ."""
-    found = {json.dumps(file.content.computed_by, sort_keys=True) for file in facts.files}
-    if len(found) > 1:
-        return "The figures of the teams were not all computed by the same packages: see computed_by in metrics.json."
+def _about_the_packages(facts: Facts) -> Iterator[str]:
+    """Which package computed which metric, as metrics.json says; nothing where it does not."""
+    if len({json.dumps(file.content.computed_by, sort_keys=True) for file in facts.files}) > 1:
+        yield "The figures of the teams were not all computed by the same packages: see computed_by in metrics.json."
+        return
     packages: dict[str, list[str]] = {}
     for metric, package in facts.files[0].content.computed_by.items():
         packages.setdefault(escape_for_display(package), []).append(escape_for_display(metric))
     parts = [f"{listed(metrics)} by {package}" for package, metrics in packages.items()]
-    return f"Metrics were computed with these packages: {'; '.join(parts)}." if parts else ""
+    if parts:
+        yield f"Metrics were computed with these packages: {'; '.join(parts)}."
 
 
 def _about_missing(facts: Facts) -> str:
@@ -448,8 +431,9 @@ def _about_missing(facts: Facts) -> str:
     )
 
 
-def _about_the_rule(facts: Facts, deciding: SchemeRanking, arena: Arena | None) -> Iterator[str]:
-    rule, is_official = facts.rule, deciding.scheme == OFFICIAL
+def _about_the_rule(facts: Facts, ranking: Ranking) -> Iterator[str]:
+    rule, deciding, arena = facts.rule, ranking.deciding, ranking.arena
+    is_official = deciding.scheme == OFFICIAL
     if rule is None:
         names = listed([table.metric.title for table in facts.in_schemes])
         yield f"For the table shown here, {deciding.words} ({names})."
@@ -491,13 +475,12 @@ def _about_the_arena(arena: Arena) -> Iterator[str]:
         yield f"The arena's stop rule {held} when the ratings were taken."
 
 
-def _about_the_bootstrap(
-    facts: Facts, deciding: SchemeRanking, arena: Arena | None, not_resampled: Sequence[str], options: RankingOptions
-) -> Iterator[str]:
-    confidence = f"{options.confidence * 100:g} %"
+def _about_the_bootstrap(ranking: Ranking) -> Iterator[str]:
+    used = ranking.methods
+    confidence = confidence_words(used.confidence)
     yield (
-        f"The stability of the ranking was assessed with {options.bootstraps:,} bootstrap replicates over cases, "
-        f"drawn with replacement by a PCG64 generator with seed {options.seed}; a case drawn twice counts twice."
+        f"The stability of the ranking was assessed with {used.bootstraps:,} bootstrap replicates over cases, "
+        f"drawn with replacement by a PCG64 generator with seed {used.seed}; a case drawn twice counts twice."
     )
     yield (
         f"We report the {confidence} percentile interval of every team's rank, the frequency of every "
@@ -509,18 +492,18 @@ def _about_the_bootstrap(
         "replicates, the same cases being drawn for both teams; the probability that the better of two neighbours "
         "is ahead is its share of the replicates, an equal rank counting half."
     )
-    if arena is None and deciding.stability is not None and len(facts.teams) > 1:
+    if ranking.arena is None and ranking.deciding.stability is not None and len(ranking.teams) > 1:
         yield (
             "Teams form a group with the best team from which they do not differ: two-sided paired tests of the score "
             "(the difference over its bootstrap standard error, t distribution with one degree of freedom less than "
-            f"there are cases), Holm-adjusted over the comparisons with that team, at a level of {options.alpha:g}; "
+            f"there are cases), Holm-adjusted over the comparisons with that team, at a level of {used.alpha:g}; "
             "the best team outside leads the next group."
         )
-    if not_resampled:
-        yield f"Not resampled, because each team has only one figure: {', '.join(not_resampled)}."
+    if ranking.not_resampled:
+        yield f"Not resampled, because each team has only one figure: {', '.join(ranking.not_resampled)}."
 
 
-def _about_the_schemes(facts: Facts, options: RankingOptions) -> Iterator[str]:
+def _about_the_schemes(facts: Facts, alpha: float) -> Iterator[str]:
     weighted, teams = len(set(facts.weights)) > 1, len(facts.teams)
     names = listed(
         [
@@ -536,7 +519,7 @@ def _about_the_schemes(facts: Facts, options: RankingOptions) -> Iterator[str]:
     )
     yield (
         "Pairs of teams were compared with one-sided paired Wilcoxon signed-rank tests (normal approximation with "
-        f"continuity correction, zero differences dropped) at a level of {options.alpha:g}, without adjustment "
+        f"continuity correction, zero differences dropped) at a level of {alpha:g}, without adjustment "
         f"in test-then-rank and with Holm's adjustment over all {teams * (teams - 1)} ordered pairs in "
         "the significance map."
     )

@@ -3,8 +3,8 @@
 Every function works on the data as they are and on all replicates of a bootstrap at once.
 """
 
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -37,7 +37,7 @@ def positions(keys: Sequence[tuple[Floats, Direction]]) -> Ranks:
     signed = [key if direction == "higher" else -key for key, direction in keys]
     shape = np.broadcast_shapes(*(key.shape for key in signed))
     teams = shape[-1]
-    rows = [np.broadcast_to(key, shape).reshape(-1, teams) for key in signed]
+    rows = [np.broadcast_to(key, shape).reshape(math.prod(shape[:-1]), teams) for key in signed]
     ranks = np.empty((rows[0].shape[0], teams), dtype=np.int64)
     step = max(1, _COMPARISONS_AT_ONCE // max(1, teams * teams))
     for start in range(0, ranks.shape[0], step):
@@ -208,18 +208,11 @@ def tau_b(rankings: NDArray[np.int64], reference: NDArray[np.int64]) -> Floats:
 # Source: J. G. Kemeny, Mathematics without numbers, Daedalus 88, 1959.
 
 
-@dataclass(frozen=True, kw_only=True)
-class KemenyOrder:
-    """Teams best first, and in how many pairs, counted over all rankings, the order contradicts them."""
+def kemeny_order(ranks: Ranks) -> tuple[list[int], int]:
+    """The teams best first, and in how many pairs, counted over all rankings, this order contradicts them.
 
-    order: tuple[int, ...]
-    disagreements: int
-
-
-def kemeny_order(ranks: Ranks) -> KemenyOrder:
-    """`ranks[ranking, team]`, 1 being best; teams that tie in a ranking do not contradict any order.
-
-    Of several best orders, the lexicographically first by team number.
+    `ranks[ranking, team]`, 1 being best; teams that tie in a ranking do not contradict any order. Of several best
+    orders, the lexicographically first by team number.
     """
     teams = ranks.shape[1]
     # cost[i][j]: how many rankings have j before i and so contradict placing i before j
@@ -240,7 +233,7 @@ def kemeny_order(ranks: Ranks) -> KemenyOrder:
     while rest:
         order.append(first[rest])
         rest ^= 1 << first[rest]
-    return KemenyOrder(order=tuple(order), disagreements=int(fewest[everybody]))
+    return order, int(fewest[everybody])
 
 
 # What the replicates of a bootstrap say.
@@ -265,11 +258,6 @@ def percentile_interval(replicates: Floats, *, confidence: float) -> Interval | 
 def percentile_intervals(replicates: Floats, *, confidence: float) -> Intervals:
     """One interval per team from `replicates[replicate, team]`."""
     return tuple(percentile_interval(column, confidence=confidence) for column in replicates.T)
-
-
-def undefined_replicates(replicates: Floats) -> tuple[int, ...]:
-    """`[team]`: how many of `replicates[replicate, team]` have no value."""
-    return tuple(np.count_nonzero(np.isnan(replicates), axis=0).tolist())
 
 
 def median_interval(values: Floats, *, confidence: float) -> Interval | None:

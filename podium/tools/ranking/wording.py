@@ -119,7 +119,16 @@ def probability(p: float | None) -> str:
     return f"{p:.3f}"
 
 
+def confidence_words(confidence: float) -> str:
+    return f"{confidence * 100:g} %"
+
+
 # Phrases.
+
+
+def lost_words(failed: int, missing: int) -> str:
+    """`5 failed, 1 missing`; empty where no case is lost."""
+    return ", ".join(f"{number} {what}" for number, what in ((failed, "failed"), (missing, "missing")) if number)
 
 
 def sentence(words: str) -> str:
