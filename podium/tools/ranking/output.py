@@ -233,12 +233,9 @@ def write_consensus(consensus: Consensus, folder: Path) -> None:
 
 
 def _write(files: Mapping[str, str], folder: Path) -> None:
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        for name, text in files.items():
-            (folder / name).write_text(text, encoding="utf-8", newline="")
-    except OSError as error:
-        raise UsageError(f"{folder} cannot be written to: {error.strerror}.") from None
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, text in files.items():
+        (folder / name).write_text(text, encoding="utf-8", newline="")
 
 
 def ranking_csv(ranking: Ranking) -> str:
