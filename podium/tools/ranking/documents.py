@@ -158,34 +158,32 @@ def _find(path: Path, broken: dict[Path, str]) -> Iterator[Path]:
     """The files that a path refers to: itself, its metrics.json, or all below a folder of teams. The folder of a team
     without any, and one that cannot be opened, is added to `broken`, with a sentence."""
     try:
-        yield from _files_of(path, broken)
+        if not path.is_dir():
+            yield path
+        elif (path / METRICS_FILE).is_file():
+            yield path / METRICS_FILE
+        else:
+            entries = sorted(each for each in path.iterdir() if not each.name.startswith("."))
+            for entry in entries:
+                if entry.is_dir():
+                    yield from _of_folder(entry, broken, beside=entries)
+                elif entry.suffix.lower() == ".json" and entry.name not in OUR_FILES:
+                    yield entry
     except OSError as error:
         broken[path] = f"{path} cannot be read: {error.strerror}."
 
 
-def _files_of(path: Path, broken: dict[Path, str]) -> Iterator[Path]:
-    if not path.is_dir():
-        yield path
-    elif (path / METRICS_FILE).is_file():
-        yield path / METRICS_FILE
-    else:
-        entries = sorted(each for each in path.iterdir() if not each.name.startswith("."))
-        for entry in entries:
-            if entry.is_dir():
-                inner = list(_find(entry, broken))
-                if not inner and entry not in broken and not _is_ours(entry, beside=entries):
-                    for below in [each for each in broken if entry in each.parents]:
-                        del broken[below]
-                    broken[entry] = f"The team '{_team(entry / METRICS_FILE)}' has no metrics.json in {entry}."
-                yield from inner
-            elif entry.suffix.lower() == ".json" and entry.name not in OUR_FILES:
-                yield entry
-
-
-def _is_ours(folder: Path, *, beside: Sequence[Path]) -> bool:
-    """Whether it has results of `podium rank`, or their figures: it is not of a team."""
+def _of_folder(folder: Path, broken: dict[Path, str], *, beside: Sequence[Path]) -> Sequence[Path]:
+    """The files in a folder among others: that of a team, unless it has results of `podium rank` or their figures."""
+    found = list(_find(folder, broken))
+    if found or folder in broken:
+        return found
     has_results = any((folder / name).exists() for name in OUR_FILES)
-    return has_results or (folder.name == OUR_FOLDER and any(each.name in OUR_FILES for each in beside))
+    if not has_results and not (folder.name == OUR_FOLDER and any(each.name in OUR_FILES for each in beside)):
+        for below in [each for each in broken if folder in each.parents]:
+            del broken[below]
+        broken[folder] = f"The team '{_team(folder / METRICS_FILE)}' has no metrics.json in {folder}."
+    return found
 
 
 def _read(paths: Iterable[Path], broken: dict[Path, str]) -> Iterator[TeamFile]:

@@ -3,30 +3,33 @@
 The official rule is applied to the teams' aggregates, or to those of every replicate of a bootstrap.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from podium.challenges.board import Criterion, RankingRule
-from podium.errors import UsageError
+from podium.errors import UsageError, first_problem
 from podium.execution.executor import no_progress
 from podium.figures import Figures
 from podium.metrics import Floats
 from podium.metrics.declaration import Direction
 from podium.metrics.resampling import Resamples
-from podium.tools.ranking.arena import ArenaFile, finalists_ranks, read_arena
 from podium.tools.ranking.facts import Facts, figure_at
-from podium.tools.ranking.result import Row, SchemeRanking, Table, plain_row
+from podium.tools.ranking.result import Arena, ArenaTeam, Row, SchemeRanking, Table, plain_row
 from podium.tools.ranking.schemes import (
     MEAN_POSITION,
     OFFICIAL,
     PLATFORM,
     SCHEMES,
     SIDE_BY_SIDE,
-    Compared,
     PlatformMethod,
+    RankedFigure,
     RankingOptions,
     Scheme,
     SchemeOutcome,
@@ -34,6 +37,7 @@ from podium.tools.ranking.schemes import (
     exact_intervals,
 )
 from podium.tools.ranking.statistics import (
+    Ranks,
     case_positions,
     percentile_intervals,
     positions,
@@ -58,10 +62,8 @@ class MissingFigure(UsageError):
 
 def rule_figures(rule: RankingRule, aggregates: Sequence[Figures], labels: Sequence[str]) -> dict[str, Floats]:
     """The figures that the rule compares, by path, as `[1, team]`; `labels` name the files in error messages."""
-    return {
-        criterion.path: np.array([_values(criterion, aggregates, labels)])
-        for criterion in (*rule.criteria, *rule.tie_breaks)
-    }
+    criteria = (*rule.criteria, *rule.tie_breaks)
+    return {each.path: np.array([_values(each, aggregates, labels)]) for each in criteria}
 
 
 def _values(criterion: Criterion, aggregates: Sequence[Figures], labels: Sequence[str]) -> list[float]:
@@ -98,17 +100,17 @@ def rank_by_case(facts: Facts, rule: RankingRule, resamples: Resamples) -> Schem
         count += kept.sizes[:, None]
     mean = np.round(total / np.maximum(count, 1), 9)  # rounded so that equal means tie
     breaks = rule_figures(replace(rule, criteria=()), facts.aggregates, facts.labels)
-    return SchemeOutcome.of([Compared(mean, *MEAN_POSITION)], _compared(rule.tie_breaks, breaks))
+    return SchemeOutcome.of([RankedFigure(mean, *MEAN_POSITION)], _compared(rule.tie_breaks, breaks))
 
 
-def _compared(criteria: Sequence[Criterion], figures: Mapping[str, Floats]) -> list[Compared]:
+def _compared(criteria: Sequence[Criterion], figures: Mapping[str, Floats]) -> list[RankedFigure]:
     """The values that are compared: rounded, and last where a figure that may be absent is absent."""
     found = []
     for each in criteria:
         values = _rounded(figures[each.path], each.decimals)
         if each.absent_is_last:
             values = np.where(np.isnan(values), _LAST[each.direction], values)
-        found.append(Compared(values, each.direction, each.title, each.weight))
+        found.append(RankedFigure(values, each.direction, each.title, each.weight))
     return found
 
 
@@ -117,6 +119,103 @@ def _rounded(values: Floats, decimals: int | None) -> Floats:
     if decimals is None:
         return values
     return np.array([round(value, decimals) for value in values.ravel().tolist()]).reshape(values.shape)
+
+
+# The arena: arena.json has the ratings that decide among the finalists, and the votes behind them.
+
+Rating = Annotated[float, Field(allow_inf_nan=False)]
+Count = Annotated[int, Field(strict=True, ge=0)]
+
+
+class _Part(BaseModel):
+    """Other keys of the file are ignored."""
+
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+
+class ArenaTeamPart(_Part):
+    """What the votes say about one team."""
+
+    name: str
+    group: Annotated[int, Field(ge=1)]
+    interval: tuple[Rating, Rating] | None
+    bradley_terry: Rating
+    votes: Count
+    wins: Count
+    losses: Count
+    ties: Count
+
+
+class StopRulePart(_Part):
+    """Whether there were enough votes; `missing` are sentences on what was missing."""
+
+    holds: bool
+    missing: tuple[str, ...] = ()
+
+
+class ArenaFile(_Part):
+    """The part of arena.json that ranking needs. Only the ratings are required."""
+
+    ratings: dict[str, Rating]
+    decided_by: str = ""
+    teams: tuple[ArenaTeamPart, ...] = ()
+    votes: Count | None = None
+    raters: Count | None = None
+    cases: Count | None = None
+    stop_rule: StopRulePart | None = None
+
+
+def read_arena(path: Path, *, ranks: Mapping[str, float], places: int) -> ArenaFile:
+    """Raises UsageError unless the best teams are rated: none beyond `places`, and none without all better ones. Of the
+    teams that tie at the last place, any may be left out."""
+    try:
+        arena = ArenaFile.model_validate_json(path.read_bytes())
+    except OSError as error:
+        raise UsageError(f"{path} cannot be read: {error.strerror}.") from None
+    except ValidationError as error:
+        raise UsageError(f"{path} is not an arena.json written by Podium: {first_problem(error)}.") from None
+    ratings = arena.ratings
+    outsiders = sorted(team for team in ratings if ranks.get(team, math.inf) > places)
+    if outsiders:
+        raise UsageError(f"{path} rates '{outsiders[0]}', which is not among the finalists.")
+    last = max((ranks[team] for team in ratings), default=0)
+    unrated = sorted(team for team in ranks if ranks[team] < last and team not in ratings)
+    if unrated or not ratings:
+        team = f"the finalist '{unrated[0]}'" if unrated else "any team"
+        raise UsageError(f"{path} has no rating for {team}.")
+    if arena.teams and sorted(team.name for team in arena.teams) != sorted(ratings):
+        raise UsageError(f"{path} is not an arena.json written by Podium: 'teams' and 'ratings' name different teams.")
+    return arena
+
+
+def finalists_ranks(arena: ArenaFile, teams: Sequence[str], *, break_ties: bool) -> Ranks:
+    """The ranks among the rated teams: by group where the file has groups, unless `break_ties`; otherwise by rating."""
+    if break_ties or not arena.teams:
+        return positions([(np.array([arena.ratings[team] for team in teams]), "higher")])
+    groups = {team.name: team.group for team in arena.teams}
+    return positions([(np.array([groups[team] for team in teams], dtype=np.float64), "lower")])
+
+
+def arena_section(arena: ArenaFile, teams: Sequence[str], options: RankingOptions) -> Arena:
+    """The arena's part of a ranking; `teams` in the order of the final table."""
+    standings = {team.name: team.model_dump(exclude={"name"}) for team in arena.teams}
+    nothing = dict.fromkeys(ArenaTeamPart.model_fields.keys() - {"name"})
+    return Arena(
+        decided_by=arena.decided_by,
+        ties_broken=options.break_arena_ties,
+        votes=arena.votes,
+        raters=arena.raters,
+        cases=arena.cases,
+        stop_rule_holds=arena.stop_rule.holds if arena.stop_rule else None,
+        stop_rule_missing=arena.stop_rule.missing if arena.stop_rule else (),
+        teams=tuple(
+            ArenaTeam(rating=arena.ratings[team], **standings.get(team, nothing)) if team in arena.ratings else None
+            for team in teams
+        ),
+    )
+
+
+# The ranking by the rule, and by the arena among its finalists.
 
 
 @dataclass(frozen=True, kw_only=True)

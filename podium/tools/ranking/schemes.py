@@ -7,6 +7,7 @@ with several metrics it ranks by each and then by the mean of the positions.
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -191,7 +192,7 @@ _OTHERS = (
 SCHEMES = {scheme.name: scheme for scheme in (*SIDE_BY_SIDE, *_OTHERS)}
 
 
-class Compared(NamedTuple):
+class RankedFigure(NamedTuple):
     """A figure that teams are compared by: `values[replicate, team]`."""
 
     values: Floats
@@ -210,11 +211,11 @@ class SchemeOutcome:
     score_title: str
 
     @classmethod
-    def of(cls, figures: Sequence[Compared], tie_breaks: Sequence[Compared] = ()) -> "SchemeOutcome":
+    def of(cls, figures: Sequence[RankedFigure], tie_breaks: Sequence[RankedFigure] = ()) -> "SchemeOutcome":
         """Ranks by one figure, or by the weighted mean of the positions in several; among equals by the tie-breaks."""
         if len(figures) > 1:
             ranks = [positions([each[:2]]) for each in figures]
-            figures = [Compared(mean_positions(ranks, [each.weight for each in figures]), *MEAN_POSITION)]
+            figures = [RankedFigure(mean_positions(ranks, [each.weight for each in figures]), *MEAN_POSITION)]
         ((score, direction, title, _),) = figures
         ranked = positions([(score, direction), *(each[:2] for each in tie_breaks)])
         return cls(ranks=ranked, scores=score, direction=direction, score_title=title)
@@ -232,7 +233,7 @@ def apply_scheme(
     with closing(options.progress(scheme.title, len(tables))) as progress:
         for table, weight in zip(tables, weights or [1.0] * len(tables), strict=True):
             direction, title = scheme.direction or table.metric.direction, scheme.score_title or table.metric.title
-            found.append(Compared(scheme.score(table, resamples, options), direction, title, weight))
+            found.append(RankedFigure(scheme.score(table, resamples, options), direction, title, weight))
             progress.advance()
     return SchemeOutcome.of(found)
 
@@ -244,24 +245,27 @@ def neighbour_differences(
     teams: Sequence[str], full: SchemeOutcome, replicates: SchemeOutcome, *, confidence: float
 ) -> tuple[Difference, ...]:
     """Every team compared with the next one, in the order of the final table."""
-    scores, ranks = full.scores[0], replicates.ranks
     found = []
-    for first in range(len(teams) - 1):
-        second = first + 1
-        with np.errstate(invalid="ignore"):  # two infinite worst values have no difference
-            difference = float(scores[first] - scores[second])
-            drawn = replicates.scores[:, first] - replicates.scores[:, second]
-        ahead = np.where(ranks[:, first] == ranks[:, second], 0.5, ranks[:, first] < ranks[:, second])
+    for number, (better, worse) in enumerate(pairwise(teams)):
+        difference, drawn = _difference(full, replicates, number, number + 1)
+        first, second = replicates.ranks[:, number], replicates.ranks[:, number + 1]
         found.append(
             Difference(
-                better=teams[first],
-                worse=teams[second],
+                better=better,
+                worse=worse,
                 difference=difference if np.isfinite(difference) else None,
                 interval=percentile_interval(drawn, confidence=confidence),
-                probability_ahead=float(ahead.mean()),
+                probability_ahead=float(np.where(first == second, 0.5, first < second).mean()),
             )
         )
     return tuple(found)
+
+
+def _difference(full: SchemeOutcome, replicates: SchemeOutcome, first: int, second: int) -> tuple[float, Floats]:
+    """Of the scores of two teams, and in every replicate; two infinite worst values have none."""
+    with np.errstate(invalid="ignore"):
+        drawn = replicates.scores[:, first] - replicates.scores[:, second]
+        return float(full.scores[0, first] - full.scores[0, second]), drawn
 
 
 def rank_groups(
@@ -297,9 +301,7 @@ def paired_p(full: SchemeOutcome, replicates: SchemeOutcome, first: int, second:
     for a mean over n cases this is the paired t test, apart from the noise of the draws. 1 where there is no evidence:
     one case, equal scores, infinite scores. Replicates without a value are left out.
     """
-    with np.errstate(invalid="ignore"):
-        difference = float(full.scores[0, first] - full.scores[0, second])
-        drawn: Floats = replicates.scores[:, first] - replicates.scores[:, second]
+    difference, drawn = _difference(full, replicates, first, second)
     drawn = drawn[~np.isnan(drawn)]
     if cases < 2 or difference == 0 or not np.isfinite(difference) or not drawn.size or not np.isfinite(drawn).all():
         return 1.0

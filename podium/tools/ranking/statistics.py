@@ -300,13 +300,11 @@ def stability(replicates: Ranks, full: Ranks, *, confidence: float) -> Stability
 def _summary(taus: Floats) -> Taus:
     """The distribution of the taus that exist, and how many do not."""
     defined = taus[~np.isnan(taus)]
-    if not defined.size:
-        return Taus(values=(), undefined=taus.size, mean=None, median=None, lower_quartile=None, upper_quartile=None)
-    lower, median, upper = np.quantile(defined, [0.25, 0.5, 0.75]).tolist()
+    lower, median, upper = np.quantile(defined, [0.25, 0.5, 0.75]).tolist() if defined.size else (None, None, None)
     return Taus(
         values=tuple(defined.tolist()),
         undefined=int(taus.size - defined.size),
-        mean=float(defined.mean()),
+        mean=float(defined.mean()) if defined.size else None,
         median=median,
         lower_quartile=lower,
         upper_quartile=upper,

@@ -48,7 +48,7 @@ Given = TypeVar("Given")
 
 
 @dataclass
-class Task:
+class TaskScores:
     """The scores that are ranked together: the group of every case, empty where it has none, and by metric the values
     by team and case, None where a cell says that there is none."""
 
@@ -64,7 +64,7 @@ class ScoreTable:
     teams: Sequence[str]
     metrics: Sequence[str]
     directions: Mapping[str, Direction]
-    tasks: Mapping[str, Task]
+    tasks: Mapping[str, TaskScores]
 
 
 def is_score_table(path: Path) -> bool:
@@ -81,7 +81,7 @@ def read_score_table(path: Path) -> ScoreTable:
     titles = {key: escape_for_display(column.strip()) for key, column in zip(lower, head, strict=True)}
     columns = {titles[key]: key for key in lower if key not in _KEYS}  # by metric; of a long table by the row's metric
     directions: dict[str, Direction] = {}
-    tasks: dict[str, Task] = defaultdict(Task)
+    tasks: dict[str, TaskScores] = defaultdict(TaskScores)
     teams, metrics = dict[str, None](), dict[str, None]()
     for number, cells in rows:
         row, place = dict(zip(lower, cells, strict=True)), f"{name}, row {number}"
@@ -238,19 +238,14 @@ def _refuse_unknown(table: ScoreTable, options: TableOptions) -> None:
                 )
 
 
-def _by_metric(given: Mapping[str, Given], metrics: Sequence[str]) -> dict[str, Given]:
-    """What was given for each metric: under its own name, otherwise under the last pattern that matches it."""
-    found: dict[str, Given] = {}
-    for metric in metrics:
-        fitting = [pattern for pattern in given if pattern and fnmatchcase(metric, pattern)]
-        if metric in given or fitting:
-            found[metric] = given[metric if metric in given else fitting[-1]]
-    return found
+def _given(given: Mapping[str, Given], metric: str) -> Given | None:
+    """What was given for a metric: under its own name, otherwise under the last pattern that matches it."""
+    patterns = [pattern for pattern in given if pattern and fnmatchcase(metric, pattern)]
+    return given[metric] if metric in given else given[patterns[-1]] if patterns else None
 
 
 def _direction_of(metric: str, table: ScoreTable, options: TableOptions) -> Direction:
-    given = _by_metric(options.directions, [metric])
-    found = given.get(metric) or table.directions.get(metric) or options.directions.get("")
+    found = _given(options.directions, metric) or table.directions.get(metric) or options.directions.get("")
     if found is None:
         raise UsageError(
             f"Is higher or lower better in '{metric}'? Give --direction {metric}=higher or {metric}=lower."
@@ -286,9 +281,9 @@ def table_cohorts(table: ScoreTable, options: TableOptions) -> list[Cohort[Table
     Raises UsageError where a direction or a worst value is needed but not given, or a value must not be missing.
     """
     _refuse_unknown(table, options)
-    worst, keys = _by_metric(options.worst, table.metrics), _keys(table.metrics)
     metrics = [
-        _metric(keys[title], title, _direction_of(title, table, options), worst.get(title)) for title in table.metrics
+        _metric(key, title, _direction_of(title, table, options), _given(options.worst, title))
+        for title, key in _keys(table.metrics).items()
     ]
     return [_cohort(table, name, metrics, options) for name in table.tasks]
 

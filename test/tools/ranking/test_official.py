@@ -17,9 +17,8 @@ from podium.challenges.reports.format import ReportsSettings
 from podium.errors import UsageError
 from podium.metrics.declaration import Direction
 from podium.metrics.resampling import Resamples
-from podium.tools.ranking.arena import read_arena
 from podium.tools.ranking.facts import figure_at
-from podium.tools.ranking.official import apply_rule, platform_ranking, rule_figures
+from podium.tools.ranking.official import apply_rule, platform_ranking, read_arena, rule_figures
 from podium.tools.ranking.schemes import PlatformMethod
 
 SCORE = Criterion(path="score", title="Score", direction="higher")

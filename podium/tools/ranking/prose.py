@@ -1,4 +1,4 @@
-"""The parts of a ranking: lines of the table, columns, per-case metrics, tests, notes, and the methods in prose."""
+"""What a ranking says about itself in prose: notes for its organisers, and the methods for a paper."""
 
 import json
 import platform
@@ -9,42 +9,14 @@ import scipy
 
 from podium import __version__
 from podium.challenges.board import Criterion
-from podium.figures import Figures
-from podium.metrics import Floats
-from podium.metrics.resampling import Resamples
 from podium.platform.jobs import CLOCKS, clock_path
-from podium.platform.privacy import Column
 from podium.readers.files import escape_for_display
 from podium.tools.ranking.facts import Facts, figure_at
-from podium.tools.ranking.official import Bootstrap, Official
-from podium.tools.ranking.result import (
-    ARENA_PATH,
-    FEW_CASES,
-    NARROW_BELOW,
-    AggregateColumn,
-    Arena,
-    CaseMetricResult,
-    Intervals,
-    Methods,
-    Ranking,
-    SchemeRanking,
-    Significance,
-    Team,
-    Trouble,
-    plain_row,
-    plain_table,
-)
-from podium.tools.ranking.schemes import OFFICIAL, CaseTable, RankingOptions
-from podium.tools.ranking.statistics import (
-    holm_over_pairs,
-    median_interval,
-    pairwise_p,
-    percentile_intervals,
-    positions,
-)
+from podium.tools.ranking.official import Official
+from podium.tools.ranking.result import FEW_CASES, NARROW_BELOW, Arena, Methods, Ranking, SchemeRanking
+from podium.tools.ranking.schemes import OFFICIAL, RankingOptions
+from podium.tools.ranking.statistics import positions
 from podium.tools.ranking.wording import MARK, MOST_UNDEFINED, NO_VALUE, confidence_words, count, listed, lost_words
-
-Groups = tuple[Sequence[int | None], Sequence[float | None]]  # [team], the group and its p-value
 
 _MANY = 5  # more sentences of one kind are summarised
 _RATINGS = {"elo-averaged": "averaged Elo ratings", "elo": "Elo ratings", "bradley-terry": "Bradley-Terry ratings"}
@@ -53,148 +25,6 @@ _MISSING = {
     "exclude": "A case without a value from some team was left out of that metric for all teams.",
     "error": "No value is missing.",
 }
-
-
-def team_lines(facts: Facts, official: Official | None, deciding: SchemeRanking, groups: Groups) -> tuple[Team, ...]:
-    """The lines of the final table."""
-    return tuple(_team_line(facts, official, deciding, groups, number) for number in range(len(facts.files)))
-
-
-def _team_line(facts: Facts, official: Official | None, deciding: SchemeRanking, groups: Groups, number: int) -> Team:
-    file, rank, rows = facts.files[number], deciding.ranks[number], facts.rows[number]
-    counts = file.content.counts
-    equals = [team for team, theirs in zip(facts.teams, deciding.ranks, strict=True) if theirs == rank is not None]
-    return Team(
-        name=file.team,
-        rank=rank,
-        score=deciding.scores[number],
-        score_interval=deciding.score_intervals[number] if deciding.score_intervals else None,
-        group=groups[0][number],
-        group_p=groups[1][number],
-        tied_with=tuple(team for team in equals if team != file.team),
-        finalist=official is not None and bool(official.finalists[number]),
-        expected=counts.expected,
-        scored=counts.scored,
-        failed=counts.failed,
-        missing=counts.missing,
-        unmatched=counts.unmatched,
-        troubles=tuple(
-            Trouble(case=case, status=rows[case].status, error=error)
-            for case in facts.cases
-            if (error := rows[case].error) is not None
-        ),
-    )
-
-
-def aggregate_columns(
-    facts: Facts, arena: Arena | None, bootstrap: Bootstrap | None, options: RankingOptions
-) -> tuple[AggregateColumn, ...]:
-    """The leaderboard's columns in which at least one team has a value, and the arena's ratings."""
-    drawn = bootstrap.figures if bootstrap else {}
-    given = {figure.path for figure in facts.challenge.scoreboard.given}
-    medians = {table.metric.median for table in facts.tables.values()}
-    columns = [
-        AggregateColumn(
-            path=column.path,
-            title=column.title,
-            direction=column.direction,
-            headline=column.headline,
-            values=tuple(_known_figure(figures, column) for figures in facts.aggregates),
-            errors=tuple(figure_at(figures, column.error_path) for figures in facts.aggregates)
-            if column.error_path
-            else None,
-            intervals=_intervals(facts, column, drawn[column.path], options) if column.path in drawn else None,
-            interval_kind="binomial" if column.path in medians else "percentile",
-            is_given=column.path in given,
-            undefined=tuple(np.isnan(drawn[column.path]).sum(axis=0).tolist()) if column.path in drawn else (),
-        )
-        for column in (*facts.challenge.offline_columns(), *facts.challenge.columns())
-    ]
-    if arena is not None:
-        columns.append(_arena_column(arena))
-    return tuple(column for column in columns if any(value is not None for value in column.values))
-
-
-def _known_figure(aggregates: Figures, column: Column) -> float | None:
-    is_unknown = column.known_path and figure_at(aggregates, column.known_path) == 0
-    return None if is_unknown else figure_at(aggregates, column.path)
-
-
-def _intervals(facts: Facts, column: Column, drawn: Floats, options: RankingOptions) -> Intervals:
-    """None for a team whose figure is unknown. Medians over the cases that have a value have exact intervals."""
-    found = percentile_intervals(drawn, confidence=options.confidence)
-    for table in facts.tables.values():
-        if table.metric.median == column.path:
-            cases = [values[~np.isnan(values)] for values in table.values]
-            found = tuple(median_interval(values, confidence=options.confidence) for values in cases)
-    return tuple(
-        None if _known_figure(figures, column) is None else interval
-        for figures, interval in zip(facts.aggregates, found, strict=True)
-    )
-
-
-def _arena_column(arena: Arena) -> AggregateColumn:
-    """The arena's intervals are of the Bradley-Terry rating: another rating has none."""
-    by_bradley_terry = arena.decided_by == "bradley-terry"
-    return AggregateColumn(
-        path=ARENA_PATH,
-        title="Arena rating",
-        direction="higher",
-        headline=True,
-        values=tuple(team.rating if team else None for team in arena.teams),
-        errors=None,
-        intervals=tuple(team.interval if team else None for team in arena.teams) if by_bradley_terry else None,
-    )
-
-
-def case_metrics(facts: Facts, bootstrap: Bootstrap | None, options: RankingOptions) -> tuple[CaseMetricResult, ...]:
-    """Every metric in the rows: those of the general schemes first and in the rule's order, because reports call a case
-    good or bad by the first."""
-    others = [table for table in facts.tables.values() if not any(table is each for each in facts.in_schemes)]
-    return (
-        *(_case_metric(table, bootstrap, options, in_schemes=True) for table in facts.in_schemes),
-        *(_case_metric(table, bootstrap, options, in_schemes=False) for table in others),
-    )
-
-
-def _case_metric(
-    table: CaseTable, bootstrap: Bootstrap | None, options: RankingOptions, *, in_schemes: bool
-) -> CaseMetricResult:
-    metric, filled = table.metric, table.filled().T
-    means = Resamples.whole(filled.shape[0]).mean(filled)[0]
-    drawn = bootstrap.resamples.only(table.defined).mean(filled) if bootstrap else None
-    lowest, highest, worst = plain_row(np.array([metric.lowest, metric.highest, metric.worst], dtype=np.float64))
-    return CaseMetricResult(
-        name=metric.name,
-        title=metric.title,
-        direction=metric.direction,
-        lowest=lowest,
-        highest=highest,
-        worst=worst,
-        unit=metric.unit,
-        in_schemes=in_schemes,
-        undefined_cases=int(np.count_nonzero(~table.defined)),
-        means=plain_row(means),
-        mean_intervals=None if drawn is None else percentile_intervals(drawn, confidence=options.confidence),
-        values=plain_table(table.values),
-    )
-
-
-def significance(table: CaseTable, *, alpha: float) -> Significance:
-    """Every team against every other by one metric; missing values count as the worst."""
-    p = pairwise_p(table.gains(), Resamples.whole(table.values.shape[1]).only(table.defined))[0]
-    adjusted = holm_over_pairs(p)
-    return Significance(
-        metric=table.metric.name,
-        p=plain_table(p),
-        p_holm=plain_table(adjusted),
-        significant=_significant(p, alpha),
-        significant_holm=_significant(adjusted, alpha),
-    )
-
-
-def _significant(p: Floats, alpha: float) -> tuple[tuple[bool, ...], ...]:
-    return tuple(tuple(row) for row in (p <= alpha).tolist())  # NaN is not significant
 
 
 # Notes: what could not be done, and what an organiser should know before publishing.
