@@ -24,7 +24,6 @@ from whole_run import measure
 
 from podium.challenges import load_challenge, published_settings
 from podium.challenges.format import read_challenge_folders
-from podium.execution.executor import available_workers
 from podium.metrics.declaration import Metric
 from podium.metrics.resampling import Resamples
 from podium.platform.jobs import Runtime
@@ -94,7 +93,7 @@ def literal_tests(values: np.ndarray, counts: np.ndarray) -> None:
 
 
 def replicated(name: str, tables: list[CaseTable], resamples: Resamples) -> None:
-    options = RankingOptions(workers=available_workers())
+    options = RankingOptions()
     full = apply_scheme(SCHEMES[name], tables, Resamples.whole(resamples.cases), options).ranks[0]
     stability(apply_scheme(SCHEMES[name], tables, resamples, options).ranks, full, confidence=0.95)
 

@@ -36,7 +36,7 @@ TOOLS = {
     "tools.ranking": {"errors", "figures", "metrics", "platform", "challenges", "readers.files", "execution.executor"},
     "tools.report": {*SCORING, "tools.ranking", "tools.freehand"},
     "tools.arena": {*SCORING, "tools.ranking.result", "tools.report.page", "tools.report.png"},
-    "tools.judge": SCORING,
+    "tools.judge": {*SCORING, "tools.ranking"},
     "tools.simulation": SCORING,
     "tools.freehand": {*FOUNDATION, "challenges"},
     "tools.batch": SCORING,

@@ -206,7 +206,7 @@ def add_compare(verbs: Verbs) -> None:
 
 def _compare(options: argparse.Namespace) -> int:
     from podium.tools.arena.archive import write_whole
-    from podium.tools.ranking.judges import compare_judges
+    from podium.tools.judge.compare import compare_judges
 
     found = compare_judges(
         options.judged, confidence=options.confidence, replicates=options.replicates, seed=options.seed

@@ -24,7 +24,7 @@ from podium.cli.arguments import (
     table,
 )
 from podium.errors import UsageError
-from podium.execution.executor import available_workers, no_progress, show_progress
+from podium.execution.executor import no_progress, show_progress
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -181,7 +181,6 @@ def _rank(options: argparse.Namespace) -> int:
         arena=options.arena,
         break_arena_ties=options.break_arena_ties,
         calibration=options.calibration,
-        workers=available_workers(),
         progress=show_progress,
     )
     with closing(show_progress("reading", 1)):
@@ -334,7 +333,7 @@ def _figure(value: float, interval: tuple[float, float] | None, *, places: int) 
 def _lines_below(ranking: "Ranking", *, shown: int) -> "Iterator[str]":
     """Notes first: few cases, doubtful results, teams that are left out. `shown` is the number of figures in the table
     besides the score."""
-    from podium.tools.ranking.output import confidence_words
+    from podium.tools.ranking.wording import confidence_words
     from podium.tools.ranking.wording import count as count_words
 
     yield from ranking.notes
@@ -359,7 +358,8 @@ def _lines_below(ranking: "Ranking", *, shown: int) -> "Iterator[str]":
 
 def print_consensus(consensus: "Consensus", output: "Console") -> None:
     """The teams by mean rank over the tasks."""
-    from podium.tools.ranking.output import confidence_words, rank_range
+    from podium.tools.ranking.output import rank_range
+    from podium.tools.ranking.wording import confidence_words
 
     drawn = [f"Rank {confidence_words(consensus.confidence)}"] if consensus.stability else []
     made = table(f"{consensus.title}: consensus", "#", "Team", "Mean rank", *drawn, *consensus.tasks, texts=["Team"])

@@ -24,7 +24,7 @@ from podium.cli.arguments import (
 )
 from podium.cli.rank import rank_cohorts
 from podium.errors import UsageError, require
-from podium.execution.executor import ProgressFactory, available_workers, show_progress
+from podium.execution.executor import ProgressFactory, show_progress
 from podium.execution.processes import Processes
 
 if TYPE_CHECKING:
@@ -116,7 +116,7 @@ def _score_and_rank(
     _print_summary(outcomes)
     written = [output.folder / TEAMS_FOLDER / each.team for each in outcomes if each.counts is not None]
     if written:
-        wanted = RankingOptions(bootstraps=options.bootstraps, workers=available_workers(), progress=show_progress)
+        wanted = RankingOptions(bootstraps=options.bootstraps, progress=show_progress)
         try:
             rank_cohorts(read_cohorts(written), output.folder / _RANKING, wanted)
             output.send(_RANKING)

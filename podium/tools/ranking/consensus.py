@@ -52,42 +52,39 @@ class Consensus:
 
 def consensus(rankings: Sequence[DrawnRanking], options: RankingOptions) -> Consensus:
     """`rankings` are of the same teams, one per task."""
-    names = sorted(team.name for team in rankings[0].ranking.teams)
-    tasks = [" ".join(each.ranking.division.values()) for each in rankings]
-    columns = [[[team.name for team in each.ranking.teams].index(name) for name in names] for each in rankings]
+    places = [{team.name: place for place, team in enumerate(each.ranking.teams)} for each in rankings]
+    names = sorted(places[0])
+    last = len(names)
     ranks = np.array(
         [
-            [each.ranking.teams[column].rank or len(names) for column in order]
-            for each, order in zip(rankings, columns, strict=True)
-        ],
-        dtype=np.int64,
+            [each.ranking.teams[place[name]].rank or last for name in names]
+            for each, place in zip(rankings, places, strict=True)
+        ]
     )
-    drawn = [
-        None if each.replicates is None else each.replicates[:, order]
-        for each, order in zip(rankings, columns, strict=True)
-    ]
+    by_rank = np.argsort(_by_mean_rank(ranks)[0], kind="stable")
+    names, ranks = [names[team] for team in by_rank], ranks[:, by_rank]
     full, means = _by_mean_rank(ranks)
-    order = sorted(range(len(names)), key=lambda team: (full[team], names[team]))
-    best = kemeny_order(ranks[:, order]) if len(names) <= MOST_TEAMS else None
-    known = [each for each in drawn if each is not None]
-    replicates, drawn_means = _by_mean_rank(np.stack(known)) if len(known) == len(drawn) else (None, None)
+    drawn = [
+        each.replicates[:, [place[name] for name in names]]
+        for each, place in zip(rankings, places, strict=True)
+        if each.replicates is not None
+    ]
+    replicates, drawn_means = _by_mean_rank(np.stack(drawn)) if len(drawn) == len(rankings) else (None, None)
+    kemeny, disagreements = kemeny_order(ranks) if len(names) <= MOST_TEAMS else (None, None)
+    confidence = options.confidence
     return Consensus(
         title=rankings[0].ranking.title,
-        tasks=tuple(tasks),
-        teams=tuple(names[team] for team in order),
-        consensus_ranks=tuple(full[order].tolist()),
-        mean_ranks=tuple(means[order].tolist()),
-        mean_rank_intervals=None
-        if drawn_means is None
-        else percentile_intervals(drawn_means[:, order], confidence=options.confidence),
-        ranks=tuple(tuple(row) for row in ranks[:, order].tolist()),
+        tasks=tuple(" ".join(each.ranking.division.values()) for each in rankings),
+        teams=tuple(names),
+        consensus_ranks=tuple(full.tolist()),
+        mean_ranks=tuple(means.tolist()),
+        mean_rank_intervals=None if drawn_means is None else percentile_intervals(drawn_means, confidence=confidence),
+        ranks=tuple(tuple(row) for row in ranks.tolist()),
         task_taus=plain_row(tau_b(ranks, full)),
-        kemeny=None if best is None else tuple(names[order[place]] for place in best.order),
-        kemeny_disagreements=None if best is None else best.disagreements,
-        stability=None
-        if replicates is None
-        else stability(replicates[:, order], full[order], confidence=options.confidence),
-        confidence=options.confidence,
+        kemeny=None if kemeny is None else tuple(names[team] for team in kemeny),
+        kemeny_disagreements=disagreements,
+        stability=None if replicates is None else stability(replicates, full, confidence=confidence),
+        confidence=confidence,
         cases=min(len(each.ranking.cases) for each in rankings),
         sentences=tuple(_sentences(rankings, options, replicates is not None)),
     )

@@ -138,15 +138,16 @@ def _cohort(files: Sequence[TeamFile], *, division: Mapping[str, str], notes: Se
 
 
 def refuse_similar_names(teams: Iterable[str]) -> None:
-    """Raises UsageError where names of teams look the same: they differ only in spaces or invisible characters, which
-    names contain escaped."""
-    seen: dict[str, str] = {}
+    """Raises UsageError where names of teams look the same: they differ only in spaces, which the message makes
+    visible, or in invisible characters, which names contain escaped."""
+    alike: dict[str, list[str]] = defaultdict(list)
     for team in teams:
-        other = seen.setdefault(_INVISIBLE.sub("", unicodedata.normalize("NFKC", team)), team)
-        if other != team:
+        alike[_INVISIBLE.sub("", unicodedata.normalize("NFKC", team))].append(f"'{team.replace(' ', '␣')}'")
+    for first, *others in alike.values():
+        if others:
             raise UsageError(
-                f"The team names '{other}' and '{team}' differ only in spaces or invisible characters: write both the "
-                "same way, or rename one team."
+                f"The team names {first} and {' and '.join(others)} differ only in spaces (␣) or invisible characters: "
+                "write them the same way if they are one team, or rename the others."
             )
 
 
@@ -157,35 +158,32 @@ def _find(path: Path, broken: dict[Path, str]) -> Iterator[Path]:
     """The files that a path refers to: itself, its metrics.json, or all below a folder of teams. The folder of a team
     without any, and one that cannot be opened, is added to `broken`, with a sentence."""
     try:
-        yield from _files_of(path, broken)
+        if not path.is_dir():
+            yield path
+        elif (path / METRICS_FILE).is_file():
+            yield path / METRICS_FILE
+        else:
+            entries = sorted(each for each in path.iterdir() if not each.name.startswith("."))
+            for entry in entries:
+                if entry.is_dir():
+                    yield from _of_folder(entry, broken, beside=entries)
+                elif entry.suffix.lower() == ".json" and entry.name not in OUR_FILES:
+                    yield entry
     except OSError as error:
         broken[path] = f"{path} cannot be read: {error.strerror}."
 
 
-def _files_of(path: Path, broken: dict[Path, str]) -> Iterator[Path]:
-    if not path.is_dir():
-        yield path
-    elif (path / METRICS_FILE).is_file():
-        yield path / METRICS_FILE
-    else:
-        for entry in sorted(path.iterdir()):
-            if entry.is_dir():
-                inner = list(_find(entry, broken))
-                if not inner and entry not in broken and not _is_ours(entry):
-                    for below in [each for each in broken if entry in each.parents]:
-                        del broken[below]
-                    broken[entry] = f"The team '{_team(entry / METRICS_FILE)}' has no metrics.json in {entry}."
-                yield from inner
-            elif entry.suffix == ".json" and entry.name not in OUR_FILES:
-                yield entry
-
-
-def _is_ours(folder: Path) -> bool:
-    """Whether it is a hidden folder, or has results of `podium rank` or their figures: it is not of a team."""
-    names = {each.name for each in folder.iterdir()}
-    beside = {each.name for each in folder.parent.iterdir()}
-    is_of_figures = folder.name == OUR_FOLDER and not beside.isdisjoint(OUR_FILES)
-    return folder.name.startswith(".") or not names.isdisjoint(OUR_FILES) or is_of_figures
+def _of_folder(folder: Path, broken: dict[Path, str], *, beside: Sequence[Path]) -> Sequence[Path]:
+    """The files in a folder among others: that of a team, unless it has results of `podium rank` or their figures."""
+    found = list(_find(folder, broken))
+    if found or folder in broken:
+        return found
+    has_results = any((folder / name).exists() for name in OUR_FILES)
+    if not has_results and not (folder.name == OUR_FOLDER and any(each.name in OUR_FILES for each in beside)):
+        for below in [each for each in broken if folder in each.parents]:
+            del broken[below]
+        broken[folder] = f"The team '{_team(folder / METRICS_FILE)}' has no metrics.json in {folder}."
+    return found
 
 
 def _read(paths: Iterable[Path], broken: dict[Path, str]) -> Iterator[TeamFile]:
@@ -197,7 +195,7 @@ def _read(paths: Iterable[Path], broken: dict[Path, str]) -> Iterator[TeamFile]:
 
 
 def _broken_words(broken: Mapping[Path, str], *, has_others: bool) -> str:
-    number = f"{len(broken)} teams have no usable metrics.json. " if len(broken) > 1 else ""
+    number = f"{len(broken)} files or folders are not results of a team. " if len(broken) > 1 else ""
     advice = " --skip-broken ranks the others." if has_others else ""
     return f"{number}{' '.join(broken.values())}{advice}"
 

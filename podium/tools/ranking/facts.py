@@ -1,7 +1,9 @@
-"""The content of a cohort's files, gathered once: teams, cases, aggregates, tables of cases; and any figure in every
-replicate of a bootstrap."""
+"""The content of a cohort's files, gathered once: teams, cases, aggregates, tables of cases; any figure in every
+replicate of a bootstrap; and whether the published figures are those that the rows give."""
 
+import math
 from collections.abc import Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -9,9 +11,10 @@ import numpy as np
 
 from podium.challenges.board import RankingRule
 from podium.errors import UsageError, did_you_mean
-from podium.figures import Figures, finite_number, get
+from podium.figures import Figures, agrees, finite_number, get, put
 from podium.metrics import Floats
 from podium.metrics.aggregation import CohortValues
+from podium.metrics.declaration import CaseMetric
 from podium.metrics.resampling import Resamples
 from podium.platform.metrics_file import CaseResult
 from podium.platform.privacy import are_anonymous
@@ -209,3 +212,66 @@ def _of_all(path: str, by_team: Sequence[CohortValues], replicates: int) -> Floa
         except (KeyError, TypeError, ValueError):  # a row may be any JSON object
             return None
     return np.stack(columns, axis=1)
+
+
+# Figures are recomputed from the rows: they replace the published ones, which must agree with them.
+
+
+def with_recomputed_figures(facts: Facts) -> Facts:
+    """The facts with every column recomputed from the rows: published figures may be rounded.
+
+    Raises UsageError, naming file, figure and values, where an aggregate differs from what the rows give, or a row has
+    a figure outside the range of its metric. Figures that the rows are not sufficient for are not checked.
+    """
+    _refuse_out_of_range(facts)
+    _refuse_changed_rows(facts)
+    if not facts.cases:
+        return facts
+    again: list[dict[str, Any]] = [deepcopy(dict(aggregates)) for aggregates in facts.aggregates]
+    for path, values in replicate_figures(facts, Resamples.whole(len(facts.cases))).items():
+        for team, expected in enumerate(values[0].tolist()):
+            published = figure_at(facts.aggregates[team], path)
+            if published is None or math.isnan(expected):  # undefined over these cases: a rule sets the figure
+                continue
+            if not agrees(published, expected):
+                raise UsageError(
+                    f"{facts.labels[team]} has aggregates.{path} = {published:.10g}, but its rows give "
+                    f"{expected:.10g}: it was changed after it was written, or written by another version."
+                )
+            put(again[team], path, expected)
+    return replace(facts, aggregates=again)
+
+
+def _refuse_changed_rows(facts: Facts) -> None:
+    """Figures of a row that are made of its other figures are computed again."""
+    for table in facts.tables.values():
+        metric = table.metric
+        if not isinstance(metric, CaseMetric) or metric.of_row is None:
+            continue
+        for (team, case), value in np.ndenumerate(table.values):
+            row = facts.rows[team][facts.cases[case]]
+            if math.isnan(value):
+                continue
+            try:
+                expected = metric.from_row(row.metrics)
+            except (KeyError, TypeError, ValueError):  # anonymous rows do not have everything it is made of
+                continue
+            if expected is None or not agrees(float(value), expected):
+                given = "no value" if expected is None else f"{expected:.10g}"
+                raise UsageError(
+                    f"{facts.labels[team]}: '{metric.name}' of the case '{row.case}' is {value:.10g}, but the "
+                    f"row's other figures give {given}: it was changed after it was written, or written by "
+                    "another version."
+                )
+
+
+def _refuse_out_of_range(facts: Facts) -> None:
+    for table in facts.tables.values():
+        metric = table.metric
+        with np.errstate(invalid="ignore"):
+            outside = (table.values < metric.lowest) | (table.values > metric.highest)
+        for team, case in np.argwhere(outside).tolist():
+            raise UsageError(
+                f"{facts.labels[team]}: '{metric.name}' of the case '{facts.cases[case]}' is "
+                f"{table.values[team, case]:g}, outside {metric.lowest:g} to {metric.highest:g}."
+            )

@@ -3,29 +3,33 @@
 The official rule is applied to the teams' aggregates, or to those of every replicate of a bootstrap.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from podium.challenges.board import Criterion, RankingRule
-from podium.errors import UsageError
+from podium.errors import UsageError, first_problem
 from podium.execution.executor import no_progress
 from podium.figures import Figures
 from podium.metrics import Floats
 from podium.metrics.declaration import Direction
 from podium.metrics.resampling import Resamples
-from podium.platform.privacy import phase_settings
-from podium.tools.ranking.arena import ArenaFile, finalists_ranks, read_arena
 from podium.tools.ranking.facts import Facts, figure_at
-from podium.tools.ranking.result import SchemeRanking, Table, plain_row
+from podium.tools.ranking.result import Arena, ArenaTeam, Row, SchemeRanking, Table, plain_row
 from podium.tools.ranking.schemes import (
+    MEAN_POSITION,
     OFFICIAL,
     PLATFORM,
     SCHEMES,
     SIDE_BY_SIDE,
     PlatformMethod,
+    RankedFigure,
     RankingOptions,
     Scheme,
     SchemeOutcome,
@@ -33,15 +37,15 @@ from podium.tools.ranking.schemes import (
     exact_intervals,
 )
 from podium.tools.ranking.statistics import (
+    Ranks,
     case_positions,
-    mean_positions,
     percentile_intervals,
     positions,
     stability,
     tau_b,
 )
 
-_METHODS: dict[str, PlatformMethod] = {"abs": "absolute", "avg": "mean", "med": "median"}
+_LAST: dict[Direction, float] = {"higher": -np.inf, "lower": np.inf}
 _METHOD_WORDS = {
     "absolute": "by the position in",
     "mean": "by the mean position over",
@@ -58,10 +62,8 @@ class MissingFigure(UsageError):
 
 def rule_figures(rule: RankingRule, aggregates: Sequence[Figures], labels: Sequence[str]) -> dict[str, Floats]:
     """The figures that the rule compares, by path, as `[1, team]`; `labels` name the files in error messages."""
-    return {
-        criterion.path: np.array([_values(criterion, aggregates, labels)])
-        for criterion in (*rule.criteria, *rule.tie_breaks)
-    }
+    criteria = (*rule.criteria, *rule.tie_breaks)
+    return {each.path: np.array([_values(each, aggregates, labels)]) for each in criteria}
 
 
 def _values(criterion: Criterion, aggregates: Sequence[Figures], labels: Sequence[str]) -> list[float]:
@@ -74,31 +76,14 @@ def _values(criterion: Criterion, aggregates: Sequence[Figures], labels: Sequenc
             advice = f" {criterion.if_absent}" if criterion.if_absent else ""
             raise MissingFigure(f"{label} has no aggregates.{criterion.path}, which teams are ranked by.{advice}")
         if criterion.known_path is not None and not figure_at(figures, criterion.known_path):
-            value = -np.inf if criterion.direction == "higher" else np.inf
+            value = _LAST[criterion.direction]
         values.append(value)
     return values
 
 
 def apply_rule(rule: RankingRule, figures: Mapping[str, Floats]) -> SchemeOutcome:
     """`figures` by path, each `[replicate, team]`; a figure with a single replicate is used for all of them."""
-    criteria = [(_compared(figures[each.path], each), each) for each in rule.criteria]
-    tie_breaks = [(_compared(figures[each.path], each), each.direction) for each in rule.tie_breaks]
-    if len(criteria) == 1:
-        score, only = criteria[0]
-        return SchemeOutcome(
-            ranks=positions([(score, only.direction), *tie_breaks]),
-            scores=score,
-            direction=only.direction,
-            score_title=only.title,
-        )
-    ranks = [positions([(score, each.direction)]) for score, each in criteria]
-    combined = mean_positions(ranks, [each.weight for _, each in criteria])
-    return SchemeOutcome(
-        ranks=positions([(combined, "lower"), *tie_breaks]),
-        scores=combined,
-        direction="lower",
-        score_title="Mean position",
-    )
+    return SchemeOutcome.of(_compared(rule.criteria, figures), _compared(rule.tie_breaks, figures))
 
 
 def rank_by_case(facts: Facts, rule: RankingRule, resamples: Resamples) -> SchemeOutcome:
@@ -115,18 +100,18 @@ def rank_by_case(facts: Facts, rule: RankingRule, resamples: Resamples) -> Schem
         count += kept.sizes[:, None]
     mean = np.round(total / np.maximum(count, 1), 9)  # rounded so that equal means tie
     breaks = rule_figures(replace(rule, criteria=()), facts.aggregates, facts.labels)
-    ties = [(_compared(breaks[each.path], each), each.direction) for each in rule.tie_breaks]
-    return SchemeOutcome(
-        ranks=positions([(mean, "lower"), *ties]), scores=mean, direction="lower", score_title="Mean position"
-    )
+    return SchemeOutcome.of([RankedFigure(mean, *MEAN_POSITION)], _compared(rule.tie_breaks, breaks))
 
 
-def _compared(values: Floats, criterion: Criterion) -> Floats:
+def _compared(criteria: Sequence[Criterion], figures: Mapping[str, Floats]) -> list[RankedFigure]:
     """The values that are compared: rounded, and last where a figure that may be absent is absent."""
-    rounded = _rounded(values, criterion.decimals)
-    if not criterion.absent_is_last:
-        return rounded
-    return np.where(np.isnan(rounded), -np.inf if criterion.direction == "higher" else np.inf, rounded)
+    found = []
+    for each in criteria:
+        values = _rounded(figures[each.path], each.decimals)
+        if each.absent_is_last:
+            values = np.where(np.isnan(values), _LAST[each.direction], values)
+        found.append(RankedFigure(values, each.direction, each.title, each.weight))
+    return found
 
 
 def _rounded(values: Floats, decimals: int | None) -> Floats:
@@ -134,6 +119,103 @@ def _rounded(values: Floats, decimals: int | None) -> Floats:
     if decimals is None:
         return values
     return np.array([round(value, decimals) for value in values.ravel().tolist()]).reshape(values.shape)
+
+
+# The arena: arena.json has the ratings that decide among the finalists, and the votes behind them.
+
+Rating = Annotated[float, Field(allow_inf_nan=False)]
+Count = Annotated[int, Field(strict=True, ge=0)]
+
+
+class _Part(BaseModel):
+    """Other keys of the file are ignored."""
+
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+
+class ArenaTeamPart(_Part):
+    """What the votes say about one team."""
+
+    name: str
+    group: Annotated[int, Field(ge=1)]
+    interval: tuple[Rating, Rating] | None
+    bradley_terry: Rating
+    votes: Count
+    wins: Count
+    losses: Count
+    ties: Count
+
+
+class StopRulePart(_Part):
+    """Whether there were enough votes; `missing` are sentences on what was missing."""
+
+    holds: bool
+    missing: tuple[str, ...] = ()
+
+
+class ArenaFile(_Part):
+    """The part of arena.json that ranking needs. Only the ratings are required."""
+
+    ratings: dict[str, Rating]
+    decided_by: str = ""
+    teams: tuple[ArenaTeamPart, ...] = ()
+    votes: Count | None = None
+    raters: Count | None = None
+    cases: Count | None = None
+    stop_rule: StopRulePart | None = None
+
+
+def read_arena(path: Path, *, ranks: Mapping[str, float], places: int) -> ArenaFile:
+    """Raises UsageError unless the best teams are rated: none beyond `places`, and none without all better ones. Of the
+    teams that tie at the last place, any may be left out."""
+    try:
+        arena = ArenaFile.model_validate_json(path.read_bytes())
+    except OSError as error:
+        raise UsageError(f"{path} cannot be read: {error.strerror}.") from None
+    except ValidationError as error:
+        raise UsageError(f"{path} is not an arena.json written by Podium: {first_problem(error)}.") from None
+    ratings = arena.ratings
+    outsiders = sorted(team for team in ratings if ranks.get(team, math.inf) > places)
+    if outsiders:
+        raise UsageError(f"{path} rates '{outsiders[0]}', which is not among the finalists.")
+    last = max((ranks[team] for team in ratings), default=0)
+    unrated = sorted(team for team in ranks if ranks[team] < last and team not in ratings)
+    if unrated or not ratings:
+        team = f"the finalist '{unrated[0]}'" if unrated else "any team"
+        raise UsageError(f"{path} has no rating for {team}.")
+    if arena.teams and sorted(team.name for team in arena.teams) != sorted(ratings):
+        raise UsageError(f"{path} is not an arena.json written by Podium: 'teams' and 'ratings' name different teams.")
+    return arena
+
+
+def finalists_ranks(arena: ArenaFile, teams: Sequence[str], *, break_ties: bool) -> Ranks:
+    """The ranks among the rated teams: by group where the file has groups, unless `break_ties`; otherwise by rating."""
+    if break_ties or not arena.teams:
+        return positions([(np.array([arena.ratings[team] for team in teams]), "higher")])
+    groups = {team.name: team.group for team in arena.teams}
+    return positions([(np.array([groups[team] for team in teams], dtype=np.float64), "lower")])
+
+
+def arena_section(arena: ArenaFile, teams: Sequence[str], options: RankingOptions) -> Arena:
+    """The arena's part of a ranking; `teams` in the order of the final table."""
+    standings = {team.name: team.model_dump(exclude={"name"}) for team in arena.teams}
+    nothing = dict.fromkeys(ArenaTeamPart.model_fields.keys() - {"name"})
+    return Arena(
+        decided_by=arena.decided_by,
+        ties_broken=options.break_arena_ties,
+        votes=arena.votes,
+        raters=arena.raters,
+        cases=arena.cases,
+        stop_rule_holds=arena.stop_rule.holds if arena.stop_rule else None,
+        stop_rule_missing=arena.stop_rule.missing if arena.stop_rule else (),
+        teams=tuple(
+            ArenaTeam(rating=arena.ratings[team], **standings.get(team, nothing)) if team in arena.ratings else None
+            for team in teams
+        ),
+    )
+
+
+# The ranking by the rule, and by the arena among its finalists.
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -199,74 +281,52 @@ def official_replicates(facts: Facts, rule: RankingRule, drawn: Mapping[str, Flo
 
 
 def live_leaderboard(facts: Facts, method: PlatformMethod | None) -> SchemeRanking:
-    """The ranking by the challenge's phase settings. Figures are as in the files: the platform recomputes none."""
-    settings = phase_settings(facts.challenge.columns())
-    columns: list[tuple[str, Direction]] = [
-        (settings["score_jsonpath"], _direction(settings["score_default_sort"])),
-        *(
-            (column["path"], _direction(column["order"]))
-            for column in settings["extra_results_columns"]
-            if not column["exclude_from_ranking"]
-        ),
-    ]
-    method = method or _METHODS[settings["scoring_method_choice"]]
-    submissions = {
-        file.team: [figure_at({"aggregates": file.content.aggregates}, path) for path, _ in columns]
-        for file in facts.files
-    }
-    places = platform_ranking(submissions, [direction for _, direction in columns], method)
-    shown = ", ".join(path.removeprefix("aggregates.") for path, _ in columns)
+    """The ranking by the columns of the phase settings, the score first. Figures are as in the files: the platform
+    recomputes none."""
+    score, *others = facts.challenge.columns()
+    columns = [score, *(column for column in others if column.ranked)]
+    method = method or ("mean" if len(columns) > 1 else "absolute")
+    values = [[figure_at(file.content.aggregates, each.path) for each in columns] for file in facts.files]
+    ranks, scores = platform_ranking(values, [column.direction for column in columns], method)
+    shown = ", ".join(column.path for column in columns)
     return SchemeRanking(
         scheme=PLATFORM,
         title="Live leaderboard",
         words=f"teams are ranked as the platform's live leaderboard ranks them, {_METHOD_WORDS[method]} {shown}",
         score_title="Position" if method == "absolute" else f"{method.capitalize()} position",
         score_direction="lower",
-        ranks=tuple(places[team].rank or None for team in facts.teams),
-        scores=tuple(places[team].score for team in facts.teams),
+        ranks=ranks,
+        scores=scores,
         score_intervals=None,
         stability=None,
         why_no_stability="The live leaderboard uses aggregates only, so it cannot be bootstrapped over cases.",
     )
 
 
-@dataclass(frozen=True, kw_only=True)
-class PlatformPlace:
-    """`rank` as the platform counts, 0 for a submission that it does not rank; `score` is what it ranks by."""
-
-    rank: int
-    score: float | None
-
-
 def platform_ranking(
-    submissions: Mapping[str, Sequence[float | None]], directions: Sequence[Direction], method: PlatformMethod
-) -> dict[str, PlatformPlace]:
-    """Rank submissions by their values in several columns, the score first.
+    values: Sequence[Sequence[float | None]], directions: Sequence[Direction], method: PlatformMethod
+) -> tuple[tuple[int | None, ...], Row]:
+    """The ranks of submissions by `values[submission][column]`, the score first, and what they are ranked by.
 
-    A submission without a number in one of the columns is not ranked (position 0), even under `absolute`. Each column
+    A submission without a number in one of the columns is not ranked, even under `absolute`: both are None. Each column
     gives positions, equal values sharing the smaller one; `absolute` takes those of the first column, `mean` and
     `median` rank by that statistic of a submission's positions.
     """
-    ranked = [name for name, values in submissions.items() if all(value is not None for value in values)]
-    places = {name: PlatformPlace(rank=0, score=None) for name in submissions}
-    if not ranked:
-        return places
-    figures = np.array([submissions[name] for name in ranked], dtype=np.float64)
-    by_column = np.stack([positions([(figures[:, number], direction)]) for number, direction in enumerate(directions)])
+    figures = np.array(values, dtype=np.float64)
+    is_ranked = ~np.isnan(figures).any(axis=1)
+    by_column = np.stack([positions([(each, way)]) for each, way in zip(figures[is_ranked].T, directions, strict=True)])
     match method:
         case "absolute":
-            scores = by_column[0].astype(np.float64)
+            found = by_column[0].astype(np.float64)
         case "mean":
-            scores = by_column.sum(axis=0) / len(directions)  # whole numbers: equal sums are equal
+            found = by_column.sum(axis=0) / len(directions)  # whole numbers: equal sums are equal
         case "median":
-            scores = np.median(by_column, axis=0)
-    for name, rank, score in zip(ranked, positions([(scores, "lower")]), scores, strict=True):
-        places[name] = PlatformPlace(rank=int(rank), score=float(score))
-    return places
-
-
-def _direction(order: str) -> Direction:
-    return "higher" if order == "desc" else "lower"
+            found = np.median(by_column, axis=0)
+    numbers = np.flatnonzero(is_ranked).tolist()
+    ranks = dict(zip(numbers, positions([(found, "lower")]).tolist(), strict=True))
+    scores = dict(zip(numbers, found.tolist(), strict=True))
+    teams = range(len(values))
+    return tuple(ranks.get(team) for team in teams), tuple(scores.get(team) for team in teams)
 
 
 # All schemes, each with its bootstrap.
@@ -291,11 +351,10 @@ class Bootstrap:
 
 def deciding_ranks(facts: Facts, official: Official | None, options: RankingOptions) -> Sequence[int | None]:
     """The ranks of the final table, without any bootstrap."""
-    if options.scheme == OFFICIAL and official is not None:
-        return _ranks(official.outcome)
     if options.scheme == PLATFORM:
         return live_leaderboard(facts, options.platform_method).ranks
-    return _ranks(_full(SCHEMES[options.scheme], facts, options))
+    outcome = official.outcome if official and options.scheme == OFFICIAL else None
+    return _ranks(outcome or _full(SCHEMES[options.scheme], facts, options))
 
 
 def general_schemes(options: RankingOptions) -> Sequence[Scheme]:
@@ -317,35 +376,40 @@ def scheme_rankings(
 
 
 def _official_ranked(facts: Facts, official: Official, bootstrap: Bootstrap | None, options: RankingOptions) -> Ranked:
-    names = (OFFICIAL, "Official", official.rule.words)
-    replicates = None
-    if bootstrap:
-        replicates = (
-            rank_by_case(facts, official.rule, bootstrap.resamples)
-            if official.rule.by_case
-            else official_replicates(facts, official.rule, bootstrap.figures)
-        )
+    rule, replicates = official.rule, None
+    if bootstrap and rule.by_case:
+        replicates = rank_by_case(facts, rule, bootstrap.resamples)
+    elif bootstrap:
+        replicates = official_replicates(facts, rule, bootstrap.figures)
+    why_not = None if replicates is not None else _why_not(facts, bootstrap, rule.criteria)
     if official.ratings is not None:
-        reason = "The arena decides among the finalists, and resampling cases does not resample its votes."
-        return _ranked(names, official.outcome, replicates, reason, options)
-    why_not = None if replicates is not None else _why_not(facts, bootstrap)
-    if bootstrap and all(each.path in bootstrap.figures for each in official.rule.criteria) and why_not:
-        why_not = "No resample has a value of everything that teams are ranked by."
-    return _ranked(names, official.outcome, replicates, why_not, options)
+        why_not = "The arena decides among the finalists, and resampling cases does not resample its votes."
+    return _ranked((OFFICIAL, "Official", rule.words), official.outcome, replicates, why_not, options)
 
 
 def _general(scheme: Scheme, facts: Facts, bootstrap: Bootstrap | None, options: RankingOptions) -> Ranked:
-    replicates = (
-        apply_scheme(scheme, facts.in_schemes, bootstrap.resamples, options, facts.weights) if bootstrap else None
-    )
-    why_not = None if replicates is not None else _why_not(facts, bootstrap)
+    names = (scheme.name, scheme.title, scheme.words.format(quantile=options.quantile))
     full = _full(scheme, facts, options)
-    words = scheme.words.format(quantile=options.quantile)
-    found = _ranked((scheme.name, scheme.title, words), full, replicates, why_not, options)
-    exact = exact_intervals(scheme, facts.in_schemes, options.confidence) if bootstrap else None
+    if bootstrap is None:
+        return _ranked(names, full, None, _why_not(facts, bootstrap), options)
+    replicates = apply_scheme(scheme, facts.in_schemes, bootstrap.resamples, options, facts.weights)
+    found = _ranked(names, full, replicates, None, options)
+    exact = exact_intervals(scheme, facts.in_schemes, options.confidence)
     if exact is None:
         return found
     return replace(found, ranking=replace(found.ranking, score_intervals=exact, interval_kind="binomial"))
+
+
+def _why_not(facts: Facts, bootstrap: Bootstrap | None, criteria: Sequence[Criterion] = ()) -> str:
+    """Why there are no replicates."""
+    if not facts.cases:
+        return "The files contain no per-case rows, so cases cannot be resampled."
+    if bootstrap is None:
+        return "No bootstrap was requested."
+    if all(each.path in bootstrap.figures for each in criteria):
+        return "No resample has a value of everything that teams are ranked by."
+    rows = "The rows are anonymous and" if facts.is_anonymous else "The rows"
+    return f"{rows} do not contain everything the official score is computed from, so it cannot be recomputed."
 
 
 def _ranked(
@@ -373,15 +437,6 @@ def _ranked(
         undefined_replicates=0 if replicates is None else options.bootstraps - replicates.scores.shape[0],
     )
     return Ranked(ranking=ranking, full=full, replicates=None if ranks is None else replicates)
-
-
-def _why_not(facts: Facts, bootstrap: Bootstrap | None) -> str:
-    if not facts.cases:
-        return "The files contain no per-case rows, so cases cannot be resampled."
-    if bootstrap is None:
-        return "No bootstrap was requested."
-    rows = "The rows are anonymous and" if facts.is_anonymous else "The rows"
-    return f"{rows} do not contain everything the official score is computed from, so it cannot be recomputed."
 
 
 def _full(scheme: Scheme, facts: Facts, options: RankingOptions) -> SchemeOutcome:

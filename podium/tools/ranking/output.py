@@ -24,8 +24,10 @@ from podium.tools.ranking.wording import (
     NOTHING,
     chance,
     column_decimals,
+    confidence_words,
     even_decimals,
     fixed,
+    lost_words,
     undefined_words,
 )
 
@@ -136,15 +138,6 @@ def table_columns(ranking: Ranking) -> list[TableColumn]:
     return columns
 
 
-def confidence_words(confidence: float) -> str:
-    return f"{confidence * 100:g} %"
-
-
-def lost_words(failed: int, missing: int) -> str:
-    """`5 failed, 1 missing`; empty where no case is lost."""
-    return ", ".join(f"{number} {what}" for number, what in ((failed, "failed"), (missing, "missing")) if number)
-
-
 def rank_range(ends: tuple[int, int], dash: str) -> str:
     """`1-3`, or `2` where both ends are the same."""
     low, high = ends
@@ -240,12 +233,9 @@ def write_consensus(consensus: Consensus, folder: Path) -> None:
 
 
 def _write(files: Mapping[str, str], folder: Path) -> None:
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        for name, text in files.items():
-            (folder / name).write_text(text, encoding="utf-8", newline="")
-    except OSError as error:
-        raise UsageError(f"{folder} cannot be written to: {error.strerror}.") from None
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, text in files.items():
+        (folder / name).write_text(text, encoding="utf-8", newline="")
 
 
 def ranking_csv(ranking: Ranking) -> str:

@@ -1,9 +1,7 @@
 """The main job: a cohort of metrics.json files in, a `Ranking` out."""
 
-import math
 import os
 from collections.abc import Sequence
-from copy import deepcopy
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -11,38 +9,57 @@ from typing import Any
 import numpy as np
 
 from podium.errors import UsageError
-from podium.execution.executor import OverallProgress, available_workers
-from podium.figures import agrees, put
-from podium.metrics.declaration import CaseMetric
+from podium.execution.executor import OverallProgress
+from podium.figures import Figures
+from podium.metrics import Floats
 from podium.metrics.resampling import Resamples
+from podium.platform.privacy import Column
 from podium.readers.files import escape_for_display
-from podium.tools.ranking.arena import arena_section
 from podium.tools.ranking.documents import Cohort, read_cohorts
-from podium.tools.ranking.facts import Facts, figure_at, gather_facts, replicate_figures
+from podium.tools.ranking.facts import Facts, figure_at, gather_facts, replicate_figures, with_recomputed_figures
 from podium.tools.ranking.official import (
     Bootstrap,
     MissingFigure,
     Official,
     Ranked,
+    arena_section,
     deciding_ranks,
     general_schemes,
     official_ranking,
     scheme_rankings,
     taus_between,
 )
-from podium.tools.ranking.result import Arena, Calibration, Difference, Ranking, read_calibration
-from podium.tools.ranking.schemes import MEAN, OFFICIAL, SCHEMES, RankingOptions, neighbour_differences, rank_groups
-from podium.tools.ranking.sections import (
-    Groups,
-    aggregate_columns,
-    case_metrics,
-    methods,
-    notes,
-    significance,
-    team_lines,
+from podium.tools.ranking.prose import method_sentences, methods, notes
+from podium.tools.ranking.result import (
+    ARENA_PATH,
+    AggregateColumn,
+    Arena,
+    Calibration,
+    CaseMetricResult,
+    Difference,
+    Intervals,
+    Ranking,
+    SchemeRanking,
+    Significance,
+    Team,
+    Trouble,
+    plain_row,
+    plain_table,
+    read_calibration,
 )
-from podium.tools.ranking.statistics import Ranks
+from podium.tools.ranking.schemes import (
+    MEAN,
+    OFFICIAL,
+    SCHEMES,
+    CaseTable,
+    RankingOptions,
+    neighbour_differences,
+    rank_groups,
+)
+from podium.tools.ranking.statistics import Ranks, holm_over_pairs, median_interval, pairwise_p, percentile_intervals
 from podium.tools.ranking.tables import TableOptions, read_score_table, table_cohorts
+
+Groups = tuple[Sequence[int | None], Sequence[float | None]]  # [team], the group and its p-value
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,7 +84,7 @@ def rank_paths(
 
     table  what a table of scores does not say of itself; with it, the path is that of a table
     """
-    wanted = options or RankingOptions(workers=available_workers())
+    wanted = options or RankingOptions()
     if table is None:
         return [rank(cohort, wanted) for cohort in read_cohorts([Path(path) for path in paths])]
     (path,) = paths
@@ -90,7 +107,7 @@ def rank_with_replicates(cohort: Cohort[Any], options: RankingOptions) -> DrawnR
     """`rank` with the replicates. A table of scores has no official rule: the mean decides."""
     if options.scheme == OFFICIAL and cohort.challenge.ranking is None:
         options = replace(options, scheme=MEAN.name)
-    facts = _in_final_order(_with_recomputed_figures(gather_facts(cohort, options)), options)
+    facts = _in_final_order(with_recomputed_figures(gather_facts(cohort, options)), options)
     official = _official(facts, options)
     bootstrap = _bootstrap(facts, options)
     steps = len(facts.in_schemes) * (len(general_schemes(options)) + 1 if bootstrap else 1)
@@ -99,22 +116,15 @@ def rank_with_replicates(cohort: Cohort[Any], options: RankingOptions) -> DrawnR
         ranked = scheme_rankings(facts, official, bootstrap, replace(options, progress=overall.start))
         tests = []
         for table in facts.in_schemes:
-            tests.append(significance(table, alpha=options.alpha, workers=options.workers))
+            tests.append(significance(table, alpha=options.alpha))
             overall.advance()
     finally:
         overall.finish()
-    schemes = [each.ranking for each in ranked]
     chosen = next(each for each in ranked if each.ranking.scheme == options.scheme)
-    deciding = chosen.ranking
     common = facts.files[0].content
-    arena = (
-        arena_section(official.arena, facts.teams, ties_broken=options.break_arena_ties)
-        if official is not None and official.arena is not None
-        else None
-    )
-    groups, differences = _comparisons(facts, chosen, arena if deciding.scheme == OFFICIAL else None, options)
+    arena = arena_section(official.arena, facts.teams, options) if official and official.arena else None
+    groups, differences = _comparisons(facts, chosen, arena if options.scheme == OFFICIAL else None, options)
     columns = aggregate_columns(facts, arena, bootstrap, options)
-    not_resampled = tuple(column.title for column in columns if column.is_given) if bootstrap else ()
     ranking = Ranking(
         challenge=common.challenge,
         title=escape_for_display(common.title),
@@ -122,37 +132,25 @@ def rank_with_replicates(cohort: Cohort[Any], options: RankingOptions) -> DrawnR
         division=cohort.division,
         settings=common.settings,
         deciding_scheme=options.scheme,
-        teams=team_lines(facts, official, deciding, groups),
+        teams=team_lines(facts, official, chosen.ranking, groups),
         cases=tuple(facts.cases),
         statuses=tuple(tuple(rows[case].status for case in facts.cases) for rows in facts.rows),
         columns=columns,
         metrics=case_metrics(facts, bootstrap, options),
-        schemes=tuple(schemes),
+        schemes=tuple(each.ranking for each in ranked),
         differences=differences,
-        not_resampled=not_resampled,
-        scheme_taus=taus_between(schemes),
+        not_resampled=tuple(column.title for column in columns if column.is_given) if bootstrap else (),
+        scheme_taus=taus_between([each.ranking for each in ranked]),
         significance=tuple(tests),
         arena=arena,
-        methods=methods(
-            facts,
-            division=cohort.division,
-            arena=arena,
-            deciding=deciding,
-            not_resampled=not_resampled,
-            options=options,
-        ),
-        notes=tuple(
-            notes(
-                facts,
-                official=official,
-                arena=arena,
-                deciding=deciding,
-                by_the_rule=schemes[0] if official else None,
-                columns=columns,
-                options=options,
-            )
-        ),
+        methods=methods(options),
+        notes=(),
         calibration=_calibration(facts, options),
+    )
+    ranking = replace(
+        ranking,
+        methods=replace(ranking.methods, sentences=tuple(method_sentences(facts, ranking))),
+        notes=tuple(notes(facts, official, ranking, options)),
     )
     return DrawnRanking(ranking=ranking, replicates=None if chosen.replicates is None else chosen.replicates.ranks)
 
@@ -214,64 +212,146 @@ def _official(facts: Facts, options: RankingOptions) -> Official | None:
         return None
 
 
-# Figures are recomputed from the rows: they replace the published ones, which must agree with them.
+# The parts of a ranking: lines of the table, columns, per-case metrics and tests.
 
 
-def _with_recomputed_figures(facts: Facts) -> Facts:
-    """The facts with every column recomputed from the rows: published figures may be rounded.
+def team_lines(facts: Facts, official: Official | None, deciding: SchemeRanking, groups: Groups) -> tuple[Team, ...]:
+    """The lines of the final table."""
+    lines = []
+    for number, (file, rank, rows) in enumerate(zip(facts.files, deciding.ranks, facts.rows, strict=True)):
+        counts = file.content.counts
+        equals = [team for team, theirs in zip(facts.teams, deciding.ranks, strict=True) if theirs == rank is not None]
+        troubles = [
+            Trouble(case=case, status=rows[case].status, error=error)
+            for case in facts.cases
+            if (error := rows[case].error) is not None
+        ]
+        line = Team(
+            name=file.team,
+            rank=rank,
+            score=deciding.scores[number],
+            score_interval=deciding.score_intervals[number] if deciding.score_intervals else None,
+            group=groups[0][number],
+            group_p=groups[1][number],
+            tied_with=tuple(team for team in equals if team != file.team),
+            finalist=official is not None and bool(official.finalists[number]),
+            expected=counts.expected,
+            scored=counts.scored,
+            failed=counts.failed,
+            missing=counts.missing,
+            unmatched=counts.unmatched,
+            troubles=tuple(troubles),
+        )
+        lines.append(line)
+    return tuple(lines)
 
-    Raises UsageError, naming file, figure and values, where an aggregate differs from what the rows give, or a row has
-    a figure outside the range of its metric. Figures that the rows are not sufficient for are not checked.
-    """
-    _refuse_out_of_range(facts)
-    _refuse_changed_rows(facts)
-    if not facts.cases:
-        return facts
-    again: list[dict[str, Any]] = [deepcopy(dict(aggregates)) for aggregates in facts.aggregates]
-    for path, values in replicate_figures(facts, Resamples.whole(len(facts.cases))).items():
-        for team, expected in enumerate(values[0].tolist()):
-            published = figure_at(facts.aggregates[team], path)
-            if published is None or math.isnan(expected):  # undefined over these cases: a rule sets the figure
-                continue
-            if not agrees(published, expected):
-                raise UsageError(
-                    f"{facts.labels[team]} has aggregates.{path} = {published:.10g}, but its rows give "
-                    f"{expected:.10g}: it was changed after it was written, or written by another version."
-                )
-            put(again[team], path, expected)
-    return replace(facts, aggregates=again)
+
+def aggregate_columns(
+    facts: Facts, arena: Arena | None, bootstrap: Bootstrap | None, options: RankingOptions
+) -> tuple[AggregateColumn, ...]:
+    """The leaderboard's columns in which at least one team has a value, and the arena's ratings."""
+    drawn = bootstrap.figures if bootstrap else {}
+    given = {figure.path for figure in facts.challenge.scoreboard.given}
+    medians = {table.metric.median for table in facts.tables.values()}
+    columns = [
+        AggregateColumn(
+            path=column.path,
+            title=column.title,
+            direction=column.direction,
+            headline=column.headline,
+            values=tuple(_known_figure(figures, column) for figures in facts.aggregates),
+            errors=tuple(figure_at(figures, column.error_path) for figures in facts.aggregates)
+            if column.error_path
+            else None,
+            intervals=_intervals(facts, column, drawn[column.path], options) if column.path in drawn else None,
+            interval_kind="binomial" if column.path in medians else "percentile",
+            is_given=column.path in given,
+            undefined=tuple(np.isnan(drawn[column.path]).sum(axis=0).tolist()) if column.path in drawn else (),
+        )
+        for column in (*facts.challenge.offline_columns(), *facts.challenge.columns())
+    ]
+    if arena is not None:
+        columns.append(_arena_column(arena))
+    return tuple(column for column in columns if any(value is not None for value in column.values))
 
 
-def _refuse_changed_rows(facts: Facts) -> None:
-    """Figures of a row that are made of its other figures are computed again."""
+def _known_figure(aggregates: Figures, column: Column) -> float | None:
+    is_unknown = column.known_path and figure_at(aggregates, column.known_path) == 0
+    return None if is_unknown else figure_at(aggregates, column.path)
+
+
+def _intervals(facts: Facts, column: Column, drawn: Floats, options: RankingOptions) -> Intervals:
+    """None for a team whose figure is unknown. Medians over the cases that have a value have exact intervals."""
+    found = percentile_intervals(drawn, confidence=options.confidence)
     for table in facts.tables.values():
-        metric = table.metric
-        if not isinstance(metric, CaseMetric) or metric.of_row is None:
-            continue
-        for (team, case), value in np.ndenumerate(table.values):
-            row = facts.rows[team][facts.cases[case]]
-            if math.isnan(value):
-                continue
-            try:
-                expected = metric.from_row(row.metrics)
-            except (KeyError, TypeError, ValueError):  # anonymous rows do not have everything it is made of
-                continue
-            if expected is None or not agrees(float(value), expected):
-                given = "no value" if expected is None else f"{expected:.10g}"
-                raise UsageError(
-                    f"{facts.labels[team]}: '{metric.name}' of the case '{row.case}' is {value:.10g}, but the "
-                    f"row's other figures give {given}: it was changed after it was written, or written by "
-                    "another version."
-                )
+        if table.metric.median == column.path:
+            cases = [values[~np.isnan(values)] for values in table.values]
+            found = tuple(median_interval(values, confidence=options.confidence) for values in cases)
+    return tuple(
+        None if _known_figure(figures, column) is None else interval
+        for figures, interval in zip(facts.aggregates, found, strict=True)
+    )
 
 
-def _refuse_out_of_range(facts: Facts) -> None:
-    for table in facts.tables.values():
-        metric = table.metric
-        with np.errstate(invalid="ignore"):
-            outside = (table.values < metric.lowest) | (table.values > metric.highest)
-        for team, case in np.argwhere(outside).tolist():
-            raise UsageError(
-                f"{facts.labels[team]}: '{metric.name}' of the case '{facts.cases[case]}' is "
-                f"{table.values[team, case]:g}, outside {metric.lowest:g} to {metric.highest:g}."
-            )
+def _arena_column(arena: Arena) -> AggregateColumn:
+    """The arena's intervals are of the Bradley-Terry rating: another rating has none."""
+    by_bradley_terry = arena.decided_by == "bradley-terry"
+    return AggregateColumn(
+        path=ARENA_PATH,
+        title="Arena rating",
+        direction="higher",
+        headline=True,
+        values=tuple(team.rating if team else None for team in arena.teams),
+        errors=None,
+        intervals=tuple(team.interval if team else None for team in arena.teams) if by_bradley_terry else None,
+    )
+
+
+def case_metrics(facts: Facts, bootstrap: Bootstrap | None, options: RankingOptions) -> tuple[CaseMetricResult, ...]:
+    """Every metric in the rows: those of the general schemes first and in the rule's order, because reports call a case
+    good or bad by the first."""
+    others = [table for table in facts.tables.values() if not any(table is each for each in facts.in_schemes)]
+    return (
+        *(_case_metric(table, bootstrap, options, in_schemes=True) for table in facts.in_schemes),
+        *(_case_metric(table, bootstrap, options, in_schemes=False) for table in others),
+    )
+
+
+def _case_metric(
+    table: CaseTable, bootstrap: Bootstrap | None, options: RankingOptions, *, in_schemes: bool
+) -> CaseMetricResult:
+    metric, filled = table.metric, table.filled().T
+    means = Resamples.whole(filled.shape[0]).mean(filled)[0]
+    drawn = bootstrap.resamples.only(table.defined).mean(filled) if bootstrap else None
+    lowest, highest, worst = plain_row(np.array([metric.lowest, metric.highest, metric.worst], dtype=np.float64))
+    return CaseMetricResult(
+        name=metric.name,
+        title=metric.title,
+        direction=metric.direction,
+        lowest=lowest,
+        highest=highest,
+        worst=worst,
+        unit=metric.unit,
+        in_schemes=in_schemes,
+        undefined_cases=int(np.count_nonzero(~table.defined)),
+        means=plain_row(means),
+        mean_intervals=None if drawn is None else percentile_intervals(drawn, confidence=options.confidence),
+        values=plain_table(table.values),
+    )
+
+
+def significance(table: CaseTable, *, alpha: float) -> Significance:
+    """Every team against every other by one metric; missing values count as the worst."""
+    p = pairwise_p(table.gains(), Resamples.whole(table.values.shape[1]).only(table.defined))[0]
+    adjusted = holm_over_pairs(p)
+    return Significance(
+        metric=table.metric.name,
+        p=plain_table(p),
+        p_holm=plain_table(adjusted),
+        significant=_significant(p, alpha),
+        significant_holm=_significant(adjusted, alpha),
+    )
+
+
+def _significant(p: Floats, alpha: float) -> tuple[tuple[bool, ...], ...]:
+    return tuple(tuple(row) for row in (p <= alpha).tolist())  # NaN is not significant

@@ -7,8 +7,9 @@ with several metrics it ranks by each and then by the mean of the positions.
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,6 +35,7 @@ from podium.tools.ranking.statistics import (
 
 OFFICIAL = "official"
 PLATFORM = "platform"
+MEAN_POSITION: tuple[Direction, str] = ("lower", "Mean position")
 PlatformMethod = Literal["absolute", "mean", "median"]
 
 
@@ -51,7 +53,6 @@ class RankingOptions:
     arena             arena.json, whose ratings decide among the finalists
     break_arena_ties  order the teams of one arena group by their ratings instead of giving them the same rank
     calibration       calibration.json of the judge, for the page
-    workers           threads; no figure depends on it
     progress          how the progress of long work is shown
     """
 
@@ -67,7 +68,6 @@ class RankingOptions:
     arena: Path | None = None
     break_arena_ties: bool = False
     calibration: Path | None = None
-    workers: int = 1
     progress: ProgressFactory = no_progress
 
 
@@ -144,12 +144,12 @@ def _median_position(table: CaseTable, resamples: Resamples, _: RankingOptions) 
 
 
 def _wins(table: CaseTable, resamples: Resamples, options: RankingOptions) -> Floats:
-    p = pairwise_p(table.gains(), resamples.only(table.defined), workers=options.workers)
+    p = pairwise_p(table.gains(), resamples.only(table.defined))
     return share_of_significant_wins(p, alpha=options.alpha)
 
 
 def _wins_after_holm(table: CaseTable, resamples: Resamples, options: RankingOptions) -> Floats:
-    p = pairwise_p(table.gains(), resamples.only(table.defined), workers=options.workers)
+    p = pairwise_p(table.gains(), resamples.only(table.defined))
     return share_of_significant_wins(holm_over_pairs(p), alpha=options.alpha)
 
 
@@ -192,6 +192,15 @@ _OTHERS = (
 SCHEMES = {scheme.name: scheme for scheme in (*SIDE_BY_SIDE, *_OTHERS)}
 
 
+class RankedFigure(NamedTuple):
+    """A figure that teams are compared by: `values[replicate, team]`."""
+
+    values: Floats
+    direction: Direction
+    title: str
+    weight: float = 1.0
+
+
 @dataclass(frozen=True, kw_only=True)
 class SchemeOutcome:
     """`ranks[replicate, team]`, and the `scores[replicate, team]` that they follow from."""
@@ -201,29 +210,32 @@ class SchemeOutcome:
     direction: Direction
     score_title: str
 
+    @classmethod
+    def of(cls, figures: Sequence[RankedFigure], tie_breaks: Sequence[RankedFigure] = ()) -> "SchemeOutcome":
+        """Ranks by one figure, or by the weighted mean of the positions in several; among equals by the tie-breaks."""
+        if len(figures) > 1:
+            ranks = [positions([each[:2]]) for each in figures]
+            figures = [RankedFigure(mean_positions(ranks, [each.weight for each in figures]), *MEAN_POSITION)]
+        ((score, direction, title, _),) = figures
+        ranked = positions([(score, direction), *(each[:2] for each in tie_breaks)])
+        return cls(ranks=ranked, scores=score, direction=direction, score_title=title)
+
 
 def apply_scheme(
     scheme: Scheme,
     tables: Sequence[CaseTable],
     resamples: Resamples,
     options: RankingOptions,
-    weights: Sequence[float] | None = None,
+    weights: Sequence[float] = (),
 ) -> SchemeOutcome:
-    """Rank by every table; with several, by the mean of the positions. `weights` are equal if None."""
-    scores = []
+    """Rank by every table; with several, by the mean of the positions, with equal weights if none are given."""
+    found = []
     with closing(options.progress(scheme.title, len(tables))) as progress:
-        for table in tables:
-            scores.append(scheme.score(table, resamples, options))
+        for table, weight in zip(tables, weights or [1.0] * len(tables), strict=True):
+            direction, title = scheme.direction or table.metric.direction, scheme.score_title or table.metric.title
+            found.append(RankedFigure(scheme.score(table, resamples, options), direction, title, weight))
             progress.advance()
-    directions = [scheme.direction or table.metric.direction for table in tables]
-    ranks = [positions([(score, direction)]) for score, direction in zip(scores, directions, strict=True)]
-    if len(tables) == 1:
-        title = scheme.score_title or tables[0].metric.title
-        return SchemeOutcome(ranks=ranks[0], scores=scores[0], direction=directions[0], score_title=title)
-    combined = mean_positions(ranks, weights or [1.0] * len(ranks))
-    return SchemeOutcome(
-        ranks=positions([(combined, "lower")]), scores=combined, direction="lower", score_title="Mean position"
-    )
+    return SchemeOutcome.of(found)
 
 
 # Teams compared by the score that decides: neighbours in the table, and groups of teams that do not differ.
@@ -233,24 +245,27 @@ def neighbour_differences(
     teams: Sequence[str], full: SchemeOutcome, replicates: SchemeOutcome, *, confidence: float
 ) -> tuple[Difference, ...]:
     """Every team compared with the next one, in the order of the final table."""
-    scores, ranks = full.scores[0], replicates.ranks
     found = []
-    for first in range(len(teams) - 1):
-        second = first + 1
-        with np.errstate(invalid="ignore"):  # two infinite worst values have no difference
-            difference = float(scores[first] - scores[second])
-            drawn = replicates.scores[:, first] - replicates.scores[:, second]
-        ahead = np.where(ranks[:, first] == ranks[:, second], 0.5, ranks[:, first] < ranks[:, second])
+    for number, (better, worse) in enumerate(pairwise(teams)):
+        difference, drawn = _difference(full, replicates, number, number + 1)
+        first, second = replicates.ranks[:, number], replicates.ranks[:, number + 1]
         found.append(
             Difference(
-                better=teams[first],
-                worse=teams[second],
+                better=better,
+                worse=worse,
                 difference=difference if np.isfinite(difference) else None,
                 interval=percentile_interval(drawn, confidence=confidence),
-                probability_ahead=float(ahead.mean()),
+                probability_ahead=float(np.where(first == second, 0.5, first < second).mean()),
             )
         )
     return tuple(found)
+
+
+def _difference(full: SchemeOutcome, replicates: SchemeOutcome, first: int, second: int) -> tuple[float, Floats]:
+    """Of the scores of two teams, and in every replicate; two infinite worst values have none."""
+    with np.errstate(invalid="ignore"):
+        drawn = replicates.scores[:, first] - replicates.scores[:, second]
+        return float(full.scores[0, first] - full.scores[0, second]), drawn
 
 
 def rank_groups(
@@ -286,9 +301,7 @@ def paired_p(full: SchemeOutcome, replicates: SchemeOutcome, first: int, second:
     for a mean over n cases this is the paired t test, apart from the noise of the draws. 1 where there is no evidence:
     one case, equal scores, infinite scores. Replicates without a value are left out.
     """
-    with np.errstate(invalid="ignore"):
-        difference = float(full.scores[0, first] - full.scores[0, second])
-        drawn: Floats = replicates.scores[:, first] - replicates.scores[:, second]
+    difference, drawn = _difference(full, replicates, first, second)
     drawn = drawn[~np.isnan(drawn)]
     if cases < 2 or difference == 0 or not np.isfinite(difference) or not drawn.size or not np.isfinite(drawn).all():
         return 1.0

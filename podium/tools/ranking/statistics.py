@@ -3,10 +3,9 @@
 Every function works on the data as they are and on all replicates of a bootstrap at once.
 """
 
+import math
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
-from itertools import combinations
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,17 +13,17 @@ from scipy.special import bdtr, ndtr
 
 from podium.metrics import Floats
 from podium.metrics.declaration import Direction
-from podium.metrics.resampling import Resamples, running_sums
+from podium.metrics.resampling import Resamples
 from podium.tools.ranking.result import Interval, Intervals, Stability, Taus
 
 Ranks = NDArray[np.int64]
+Counts = NDArray[np.unsignedinteger[Any]]
 
 MOST_TEAMS = 12
 """Up to how many teams the Kemeny order is found: it takes 2^n steps."""
 
 _COMPARISONS_AT_ONCE = 2**24
-# Rank sums are multiples of one half up to n(n+1)/2: single precision, twice as fast, holds them exactly up to here.
-_EXACT_IN_SINGLE = 4000
+_RANK_SUMS_AT_ONCE = 2**16  # few enough to stay in a processor's cache
 
 # Positions: 1 is best, and equal scores share the smaller position (1, 1, 3).
 
@@ -38,7 +37,7 @@ def positions(keys: Sequence[tuple[Floats, Direction]]) -> Ranks:
     signed = [key if direction == "higher" else -key for key, direction in keys]
     shape = np.broadcast_shapes(*(key.shape for key in signed))
     teams = shape[-1]
-    rows = [np.broadcast_to(key, shape).reshape(-1, teams) for key in signed]
+    rows = [np.broadcast_to(key, shape).reshape(math.prod(shape[:-1]), teams) for key in signed]
     ranks = np.empty((rows[0].shape[0], teams), dtype=np.int64)
     step = max(1, _COMPARISONS_AT_ONCE // max(1, teams * teams))
     for start in range(0, ranks.shape[0], step):
@@ -73,7 +72,7 @@ def case_positions(values: Floats, direction: Direction) -> Ranks:
 # One-sided paired Wilcoxon signed-rank tests of every team against every other.
 
 
-def pairwise_p(values: Floats, resamples: Resamples, *, workers: int = 1) -> Floats:
+def pairwise_p(values: Floats, resamples: Resamples) -> Floats:
     """`p[replicate, row, column]`: one-sided p-value that the row's team beats the column's.
 
     `values[team, case]`, larger is better. The same figure as SciPy's `wilcoxon(x, y, alternative="greater",
@@ -82,74 +81,75 @@ def pairwise_p(values: Floats, resamples: Resamples, *, workers: int = 1) -> Flo
 
     A case drawn twice counts as two cases that tie: duplicates are not removed before testing.
     """
-    teams = values.shape[0]
-    p = np.full((resamples.replicates, teams, teams), np.nan)
-    precision = np.float32 if resamples.sizes.max(initial=0) <= _EXACT_IN_SINGLE else np.float64
-    counts: NDArray[np.floating] = np.ascontiguousarray(resamples.counts.T).astype(precision)
-    of_cases = counts.sum(axis=0, dtype=np.float64), _tie_sum(counts)
-
-    def test(pairs: Sequence[tuple[int, int]]) -> None:
-        for first, second in pairs:
-            x, y = values[first], values[second]
-            # Two infinite worst values are equal, but their difference is NaN.
-            with np.errstate(invalid="ignore"):
-                difference = np.where(x == y, 0.0, x - y)
-            p[:, first, second], p[:, second, first] = _both_p(difference, counts, *of_cases)
-
-    pairs = list(combinations(range(teams), 2))
-    with ThreadPoolExecutor(max_workers=workers) as pool:
-        list(pool.map(test, (pairs[start::workers] for start in range(workers))))
+    teams, replicates = values.shape[0], resamples.replicates
+    p = np.full((replicates, teams, teams), np.nan)
+    draws = int(resamples.sizes.max(initial=0))
+    # Unsigned numbers wrap around without an error: only the results have to fit, which are doubled sums of ranks.
+    counts = np.zeros((resamples.cases + 1, replicates), dtype=np.min_scalar_type(draws * (draws + 1)))
+    counts[:-1] = resamples.counts.T  # the last row is what a dropped case counts
+    repeats = _tie_terms(counts)
+    first, second = np.triu_indices(teams, k=1)
+    step = max(1, _RANK_SUMS_AT_ONCE // replicates)
+    for start in range(0, first.size, step):
+        one, other = first[start : start + step], second[start : start + step]
+        x, y = values[one], values[other]
+        with np.errstate(invalid="ignore"):  # two infinite worst values are equal, but their difference is NaN
+            difference = np.where(x == y, 0.0, x - y)
+        greater, less = _both_p(difference, counts, repeats)
+        p[:, one, other], p[:, other, one] = greater.T, less.T
     return p
 
 
-def _both_p(difference: Floats, counts: NDArray[np.floating], cases: Floats, repeats: Floats) -> tuple[Floats, Floats]:
-    """p of "greater" and of "less", for every replicate; `counts[case, replicate]`. `cases` is the number of cases in
-    every replicate, `repeats` the tie sum where only repeated draws of a case tie."""
-    size = np.abs(difference)
-    order = np.argsort(size, kind="stable")
-    order = order[size[order] > 0]
-    if order.size == 0:
-        nothing = np.full(counts.shape[1], np.nan)
-        return nothing, nothing
-    drawn = counts[order]
-    is_positive = difference[order] > 0
-    sizes = size[order]
-    starts = np.flatnonzero(np.concatenate([[True], sizes[1:] != sizes[:-1]]))
-    if starts.size < order.size:  # equal sizes share their middle rank: work on the groups instead of the cases
-        positive = np.add.reduceat(drawn * is_positive[:, None].astype(drawn.dtype), starts, axis=0)
-        drawn = groups = np.add.reduceat(drawn, starts, axis=0)
-        running = running_sums(drawn)
-        number, ties = running[-1].astype(np.float64), _tie_sum(drawn)
-    else:
-        positive = groups = drawn[is_positive]
-        running = running_sums(drawn)[is_positive]
-        dropped = counts[size == 0]  # few, or none
-        number = cases - dropped.sum(axis=0, dtype=np.float64)
-        ties = repeats - (_tie_sum(dropped) if dropped.size else 0.0)
-    # A group's middle rank: the count up to its end, minus half its own size, plus one half.
-    greater = (
-        _sum_of_products(positive, running)
-        - _sum_of_products(positive, groups) / 2
-        + positive.sum(axis=0, dtype=np.float64) / 2
-    )
+def _both_p(difference: Floats, counts: Counts, repeats: Floats) -> tuple[Floats, Floats]:
+    """p of "greater" and of "less" as `[pair, replicate]`, from `difference[pair, case]` and `counts[case, replicate]`.
+    `repeats` are the tie terms where only repeated draws of a case tie."""
+    size, is_positive = np.abs(difference), difference > 0
+    order = np.lexsort((is_positive, size))
+    sizes = np.take_along_axis(size, order, axis=1)
+    is_new = sizes[:, 1:] != sizes[:, :-1]
+    is_tied = (~is_new & (sizes[:, 1:] > 0)).any(axis=1)
+    greater, number = _rank_sums(order, difference, counts)
+    ties = repeats.sum(axis=0) - ((size == 0).astype(np.float64) @ repeats[:-1] if (size == 0).any() else 0)
+    if is_tied.any():
+        # A middle rank is the mean of two ranks: with the positive differences behind their equals, and before them.
+        before = np.lexsort((~is_positive[is_tied], size[is_tied]))
+        greater[is_tied] = (greater[is_tied] + _rank_sums(before, difference[is_tied], counts)[0]) / 2
+        ties = np.array(np.broadcast_to(ties, greater.shape))
+        for pair in np.flatnonzero(is_tied):
+            starts = np.flatnonzero((sizes[pair] > 0) & np.append(True, is_new[pair]))
+            ties[pair] = _tie_terms(np.add.reduceat(counts[order[pair]], starts, axis=0)).sum(axis=0)
     mean = number * (number + 1) / 4
     with np.errstate(invalid="ignore", divide="ignore"):
         deviation = np.sqrt((number * (number + 1) * (2 * number + 1) - ties / 2) / 24)
-        above = ndtr(-(greater - mean - 0.5) / deviation)
-        below = ndtr(-(mean - greater - 0.5) / deviation)
-    return above, below
+        deviation[~size.any(axis=1)] = np.nan
+        return ndtr(-(greater - mean - 0.5) / deviation), ndtr(-(mean - greater - 0.5) / deviation)
 
 
-def _sum_of_products(first: NDArray[np.floating], second: NDArray[np.floating]) -> Floats:
-    return np.asarray(np.einsum("gr,gr->r", first, second), dtype=np.float64)
+def _rank_sums(order: NDArray[np.int64], difference: Floats, counts: Counts) -> tuple[Floats, Floats]:
+    """The sum of the ranks of the positive differences, and the number of ranks; `order[pair]` sorts the cases by size.
+
+    A case whose draws follow m others and end at n has ranks that sum to n(n+1)/2 - m(m+1)/2. In a row of positive
+    differences, all but the ends cancel out: a case contributes where the next one has another sign.
+    """
+    is_positive = np.take_along_axis(difference > 0, order, axis=1).astype(np.int8)
+    signs = -np.diff(is_positive, axis=1, append=0).astype(counts.dtype)
+    drawn = np.where(np.take_along_axis(difference, order, axis=1) == 0, len(counts) - 1, order)
+    number = np.zeros((order.shape[0], counts.shape[1]), dtype=counts.dtype)
+    doubled, work = np.zeros_like(number), np.empty_like(number)
+    for case, sign in zip(drawn.T, signs.T, strict=True):
+        np.take(counts, case, axis=0, out=work, mode="clip")
+        number += work
+        np.multiply(number, number, out=work)
+        work += number
+        work *= sign[:, None]
+        doubled += work
+    return doubled / 2, number.astype(np.float64)
 
 
-def _tie_sum(group_sizes: NDArray[np.floating]) -> Floats:
-    """The sum of t^3 - t over the groups of equal differences."""
-    exact_in_single = group_sizes.max(initial=0) ** 3 * group_sizes.shape[0] < 2**24
-    sizes = group_sizes if exact_in_single else group_sizes.astype(np.float64)
-    linear: Floats = sizes.sum(axis=0, dtype=np.float64)
-    return _sum_of_products(sizes * sizes, sizes) - linear
+def _tie_terms(group_sizes: Counts) -> Floats:
+    """t^3 - t of every group of equal differences."""
+    sizes = group_sizes.astype(np.float64)
+    return sizes * sizes * sizes - sizes
 
 
 def holm(p: Floats) -> Floats:
@@ -208,18 +208,11 @@ def tau_b(rankings: NDArray[np.int64], reference: NDArray[np.int64]) -> Floats:
 # Source: J. G. Kemeny, Mathematics without numbers, Daedalus 88, 1959.
 
 
-@dataclass(frozen=True, kw_only=True)
-class KemenyOrder:
-    """Teams best first, and in how many pairs, counted over all rankings, the order contradicts them."""
+def kemeny_order(ranks: Ranks) -> tuple[list[int], int]:
+    """The teams best first, and in how many pairs, counted over all rankings, this order contradicts them.
 
-    order: tuple[int, ...]
-    disagreements: int
-
-
-def kemeny_order(ranks: Ranks) -> KemenyOrder:
-    """`ranks[ranking, team]`, 1 being best; teams that tie in a ranking do not contradict any order.
-
-    Of several best orders, the lexicographically first by team number.
+    `ranks[ranking, team]`, 1 being best; teams that tie in a ranking do not contradict any order. Of several best
+    orders, the lexicographically first by team number.
     """
     teams = ranks.shape[1]
     # cost[i][j]: how many rankings have j before i and so contradict placing i before j
@@ -240,7 +233,7 @@ def kemeny_order(ranks: Ranks) -> KemenyOrder:
     while rest:
         order.append(first[rest])
         rest ^= 1 << first[rest]
-    return KemenyOrder(order=tuple(order), disagreements=int(fewest[everybody]))
+    return order, int(fewest[everybody])
 
 
 # What the replicates of a bootstrap say.
@@ -265,11 +258,6 @@ def percentile_interval(replicates: Floats, *, confidence: float) -> Interval | 
 def percentile_intervals(replicates: Floats, *, confidence: float) -> Intervals:
     """One interval per team from `replicates[replicate, team]`."""
     return tuple(percentile_interval(column, confidence=confidence) for column in replicates.T)
-
-
-def undefined_replicates(replicates: Floats) -> tuple[int, ...]:
-    """`[team]`: how many of `replicates[replicate, team]` have no value."""
-    return tuple(np.count_nonzero(np.isnan(replicates), axis=0).tolist())
 
 
 def median_interval(values: Floats, *, confidence: float) -> Interval | None:
@@ -312,13 +300,11 @@ def stability(replicates: Ranks, full: Ranks, *, confidence: float) -> Stability
 def _summary(taus: Floats) -> Taus:
     """The distribution of the taus that exist, and how many do not."""
     defined = taus[~np.isnan(taus)]
-    if not defined.size:
-        return Taus(values=(), undefined=taus.size, mean=None, median=None, lower_quartile=None, upper_quartile=None)
-    lower, median, upper = np.quantile(defined, [0.25, 0.5, 0.75]).tolist()
+    lower, median, upper = np.quantile(defined, [0.25, 0.5, 0.75]).tolist() if defined.size else (None, None, None)
     return Taus(
         values=tuple(defined.tolist()),
         undefined=int(taus.size - defined.size),
-        mean=float(defined.mean()),
+        mean=float(defined.mean()) if defined.size else None,
         median=median,
         lower_quartile=lower,
         upper_quartile=upper,

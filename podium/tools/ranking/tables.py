@@ -11,15 +11,15 @@ import re
 import sys
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
-from functools import cached_property
 from importlib.util import find_spec
 from itertools import chain, count
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from podium.errors import UsageError
 from podium.figures import LARGEST, Figures, get
@@ -31,6 +31,7 @@ from podium.platform.metrics_file import SCHEMA_NAME, CaseResult, Counts, Metric
 from podium.platform.privacy import Column, column
 from podium.readers.files import escape_for_display
 from podium.tools.ranking.documents import Cohort, TeamFile, refuse_similar_names
+from podium.tools.ranking.result import Table, plain_table
 
 TABLE_SUFFIXES = (".csv", ".tsv", ".parquet")
 STANDARD_INPUT = Path("-")
@@ -46,26 +47,24 @@ Given = TypeVar("Given")
 # Reading a table from CSV, TSV, Parquet or standard input.
 
 
-@dataclass(frozen=True, kw_only=True)
-class Score:
-    """One cell with a value; None where the cell says that there is none."""
+@dataclass
+class TaskScores:
+    """The scores that are ranked together: the group of every case, empty where it has none, and by metric the values
+    by team and case, None where a cell says that there is none."""
 
-    team: str
-    case: str
-    metric: str
-    task: str
-    group: str
-    value: float | None
+    groups: dict[str, str] = field(default_factory=dict)
+    values: dict[str, dict[tuple[str, str], float | None]] = field(default_factory=lambda: defaultdict(dict))
 
 
 @dataclass(frozen=True, kw_only=True)
 class ScoreTable:
-    """All scores in the order of the table; `directions` as far as the table contains them."""
+    """Everything in the order of the table; `directions` as far as the table contains them."""
 
     name: str
-    scores: Sequence[Score]
+    teams: Sequence[str]
     metrics: Sequence[str]
     directions: Mapping[str, Direction]
+    tasks: Mapping[str, TaskScores]
 
 
 def is_score_table(path: Path) -> bool:
@@ -78,52 +77,64 @@ def read_score_table(path: Path) -> ScoreTable:
     name = "standard input" if path == STANDARD_INPUT else str(path)
     head, rows = _cells(path, name)
     lower = [column.strip().lower() for column in head]
-    twice = next((column for column, number in Counter(lower).items() if number > 1), None)
+    _refuse_head(lower, name)
+    titles = {key: escape_for_display(column.strip()) for key, column in zip(lower, head, strict=True)}
+    columns = {titles[key]: key for key in lower if key not in _KEYS}  # by metric; of a long table by the row's metric
+    directions: dict[str, Direction] = {}
+    tasks: dict[str, TaskScores] = defaultdict(TaskScores)
+    teams, metrics = dict[str, None](), dict[str, None]()
+    for number, cells in rows:
+        row, place = dict(zip(lower, cells, strict=True)), f"{name}, row {number}"
+        team, case, task, group = (escape_for_display(str(row.get(key) or "").strip()) for key in _KEYS)
+        if not team or not case:
+            raise UsageError(f"{place}: '{'case' if team else 'team'}' is empty.")
+        teams[team] = None
+        before = tasks[task].groups.setdefault(case, group)
+        if before != group:
+            raise UsageError(f"The case '{case}' is in the groups '{before}' and '{group}'.")
+        if "value" in row:
+            metric = escape_for_display(str(row.get("metric") or "").strip()) or "value"
+            _note_direction(directions, metric, row.get("direction"), place)
+            columns = {metric: "value"}
+        for metric, key in columns.items():
+            metrics[metric] = None
+            values = tasks[task].values[metric]
+            if (team, case) in values:
+                where = f" in the task '{task}'" if task else ""
+                raise UsageError(f"{name} has '{metric}' of the team '{team}' for the case '{case}' twice{where}.")
+            try:
+                values[team, case] = _number(row[key])
+            except ValueError as error:
+                raise UsageError(f"{place}: '{titles[key]}' is {error}.") from None
+    if not teams:
+        raise UsageError(f"{name} has no rows.")
+    refuse_similar_names(teams)
+    return ScoreTable(
+        name="scores" if path == STANDARD_INPUT else path.stem,
+        teams=sorted(teams),
+        metrics=list(metrics),
+        directions=directions,
+        tasks=tasks,
+    )
+
+
+def _refuse_head(columns: Sequence[str], name: str) -> None:
+    twice = next((column for column, number in Counter(columns).items() if number > 1), None)
     if twice is not None:
         raise UsageError(f"{name} has the column '{escape_for_display(twice)}' twice.")
     for wanted in ("team", "case"):
-        if wanted not in lower:
+        if wanted not in columns:
             raise UsageError(
                 f"{name} has no column '{wanted}'; a table of scores needs team, case and value or metrics."
             )
-    titles = dict(zip(lower, (escape_for_display(column.strip()) for column in head), strict=True))
-    others = [column for column in lower if column not in _KEYS]
-    is_long = "value" in others
-    if is_long:
-        unknown = [column for column in others if column not in ("value", "metric", "direction")]
-        if unknown:
-            raise UsageError(
-                f"{name} has the columns 'value' and '{unknown[0]}': it is neither a long nor a wide table."
-            )
-    elif not others:
+    others = [column for column in columns if column not in _KEYS]
+    if not others:
         raise UsageError(
             f"{name} has no column with values: a long table needs 'value', a wide one a column per metric."
         )
-    scores: list[Score] = []
-    directions: dict[str, Direction] = {}
-    for number, cells in rows:
-        row = dict(zip(lower, cells, strict=True))
-        keys = {key: escape_for_display(str(row.get(key) or "").strip()) for key in _KEYS}
-        for wanted in ("team", "case"):
-            if not keys[wanted]:
-                raise UsageError(f"{name}, row {number}: '{wanted}' is empty.")
-        if is_long:
-            metric = escape_for_display(str(row.get("metric") or "").strip()) or "value"
-            _note_direction(directions, metric, row.get("direction"), f"{name}, row {number}")
-            scores.append(Score(**keys, metric=metric, value=_number(row["value"], f"{name}, row {number}: 'value'")))
-        else:
-            scores += [
-                Score(**keys, metric=titles[each], value=_number(row[each], f"{name}, row {number}: '{titles[each]}'"))
-                for each in others
-            ]
-    if not scores:
-        raise UsageError(f"{name} has no rows.")
-    _refuse_duplicates(scores, name)
-    refuse_similar_names(dict.fromkeys(score.team for score in scores))
-    metrics = list(dict.fromkeys(score.metric for score in scores)) if is_long else [titles[each] for each in others]
-    return ScoreTable(
-        name="scores" if path == STANDARD_INPUT else path.stem, scores=scores, metrics=metrics, directions=directions
-    )
+    unknown = [column for column in others if column not in ("value", "metric", "direction")]
+    if "value" in others and unknown:
+        raise UsageError(f"{name} has the columns 'value' and '{unknown[0]}': it is neither a long nor a wide table.")
 
 
 def _cells(path: Path, name: str) -> tuple[Sequence[str], Iterator[tuple[int, Sequence[Any]]]]:
@@ -166,19 +177,18 @@ def _parquet(path: Path, name: str) -> tuple[Sequence[str], Iterator[tuple[int, 
     return table.column_names, ((number, row) for number, row in enumerate(zip(*columns, strict=True), start=2))
 
 
-def _number(cell: Any, place: str) -> float | None:
-    if cell is None or (isinstance(cell, float) and math.isnan(cell)):
-        return None
-    text = str(cell).strip()
+def _number(cell: Any) -> float | None:
+    """None where the cell is empty; raises ValueError, saying what it is instead, where it is not a number."""
+    text = "" if cell is None else str(cell).strip()
     if text.lower() in _ABSENT:
         return None
-    number = float(text) if _DECIMAL.fullmatch(text) else None
+    number = float(text) if _DECIMAL.fullmatch(text) else math.nan
+    if abs(number) <= LARGEST:
+        return number
     shown = escape_for_display(text, longest=40)
-    if number is None:
-        raise UsageError(f"{place} is '{shown}', which is not a finite number.")
-    if abs(number) > LARGEST:
-        raise UsageError(f"{place} is '{shown}'; the largest number is {LARGEST:g}.")
-    return number
+    if math.isnan(number):
+        raise ValueError(f"'{shown}', which is not a finite number")
+    raise ValueError(f"'{shown}'; the largest number is {LARGEST:g}")
 
 
 def _note_direction(directions: dict[str, Direction], metric: str, cell: Any, place: str) -> None:
@@ -198,18 +208,6 @@ def as_direction(text: str) -> Direction | None:
     """The direction in a text; None where it is neither "higher" nor "lower"."""
     names: dict[str, Direction] = {"higher": "higher", "lower": "lower"}
     return names.get(text.lower())
-
-
-def _refuse_duplicates(scores: Sequence[Score], name: str) -> None:
-    seen: set[tuple[str, str, str, str]] = set()
-    for score in scores:
-        key = score.task, score.team, score.case, score.metric
-        if key in seen:
-            task = f" in the task '{score.task}'" if score.task else ""
-            raise UsageError(
-                f"{name} has '{score.metric}' of the team '{score.team}' for the case '{score.case}' twice{task}."
-            )
-        seen.add(key)
 
 
 # What a table does not say about itself.
@@ -240,19 +238,14 @@ def _refuse_unknown(table: ScoreTable, options: TableOptions) -> None:
                 )
 
 
-def _by_metric(given: Mapping[str, Given], metrics: Sequence[str]) -> dict[str, Given]:
-    """What was given for each metric: under its own name, otherwise under the last pattern that matches it."""
-    found: dict[str, Given] = {}
-    for metric in metrics:
-        fitting = [pattern for pattern in given if pattern and fnmatchcase(metric, pattern)]
-        if metric in given or fitting:
-            found[metric] = given[metric if metric in given else fitting[-1]]
-    return found
+def _given(given: Mapping[str, Given], metric: str) -> Given | None:
+    """What was given for a metric: under its own name, otherwise under the last pattern that matches it."""
+    patterns = [pattern for pattern in given if pattern and fnmatchcase(metric, pattern)]
+    return given[metric] if metric in given else given[patterns[-1]] if patterns else None
 
 
 def _direction_of(metric: str, table: ScoreTable, options: TableOptions) -> Direction:
-    given = _by_metric(options.directions, [metric])
-    found = given.get(metric) or table.directions.get(metric) or options.directions.get("")
+    found = _given(options.directions, metric) or table.directions.get(metric) or options.directions.get("")
     if found is None:
         raise UsageError(
             f"Is higher or lower better in '{metric}'? Give --direction {metric}=higher or {metric}=lower."
@@ -288,214 +281,146 @@ def table_cohorts(table: ScoreTable, options: TableOptions) -> list[Cohort[Table
     Raises UsageError where a direction or a worst value is needed but not given, or a value must not be missing.
     """
     _refuse_unknown(table, options)
-    options = replace(options, worst=_by_metric(options.worst, table.metrics))
-    directions = {metric: _direction_of(metric, table, options) for metric in table.metrics}
-    tasks: dict[str, list[Score]] = defaultdict(list)
-    for score in table.scores:
-        tasks[score.task].append(score)
-    teams = sorted({score.team for score in table.scores})
-    return [
-        _Task(table=table, name=task, scores=scores, teams=teams, directions=directions, options=options).cohort()
-        for task, scores in tasks.items()
+    metrics = [
+        _metric(key, title, _direction_of(title, table, options), _given(options.worst, title))
+        for title, key in _keys(table.metrics).items()
     ]
+    return [_cohort(table, name, metrics, options) for name in table.tasks]
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Task:
-    """The part of a table that is ranked separately."""
+class _Column:
+    """One metric of a task: `values[team, case]`, NaN where there is none; `left_out[case]` is for all teams."""
 
-    table: ScoreTable
-    name: str
-    scores: Sequence[Score]
-    teams: Sequence[str]
-    directions: Mapping[str, Direction]
-    options: TableOptions
+    metric: CaseMetric[Any]
+    values: Floats
+    left_out: NDArray[np.bool_]
 
-    @cached_property
-    def by_metric(self) -> Mapping[str, Sequence[Score]]:
-        found: dict[str, list[Score]] = defaultdict(list)
-        for score in self.scores:
-            found[score.metric].append(score)
-        return found
+    @property
+    def absent(self) -> NDArray[np.bool_]:
+        return np.isnan(self.values)
 
-    @cached_property
-    def metrics(self) -> Sequence[str]:
-        return [metric for metric in self.table.metrics if metric in self.by_metric]
+    def cells(self) -> Table:
+        """What the rows contain: the worst value where one is missing, None where the case is left out."""
+        return plain_table(np.where(self.left_out, np.nan, np.where(self.absent, self.metric.worst, self.values)))
 
-    @cached_property
-    def keys(self) -> Mapping[str, str]:
-        return _keys(self.table.metrics)
 
-    @cached_property
-    def groups(self) -> Mapping[str, str]:
-        """The group of every case; empty where it has none."""
-        groups: dict[str, str] = {}
-        for score in self.scores:
-            before = groups.setdefault(score.case, score.group)
-            if before != score.group:
-                raise UsageError(f"The case '{score.case}' is in the groups '{before}' and '{score.group}'.")
-        return groups
-
-    @cached_property
-    def group_keys(self) -> Mapping[str, str]:
-        return _keys([group for group in dict.fromkeys(self.groups.values()) if group])
-
-    @cached_property
-    def cases(self) -> Sequence[str]:
-        return sorted(self.groups)
-
-    @cached_property
-    def values(self) -> Mapping[tuple[str, str, str], float | None]:
-        return {(score.team, score.case, score.metric): score.value for score in self.scores}
-
-    @cached_property
-    def absent(self) -> Mapping[str, set[tuple[str, str]]]:
-        """By metric, the teams and cases without a value."""
-        return {
-            metric: {
-                (team, case)
-                for team in self.teams
-                for case in self.cases
-                if self.values.get((team, case, metric)) is None
-            }
-            for metric in self.metrics
-        }
-
-    @cached_property
-    def excluded(self) -> Mapping[str, set[str]]:
-        """By metric, the cases that are left out for all teams."""
-        if self.options.missing != "exclude":
-            return {metric: set() for metric in self.metrics}
-        return {metric: {case for _, case in self.absent[metric]} for metric in self.metrics}
-
-    def cohort(self) -> Cohort[TableRules]:
-        for metric in self.metrics:
-            self._check(metric)
-        rules = self._rules()
-        return Cohort(
-            challenge=rules,
-            division={"task": self.name} if self.name else {},
-            files=[self._file(team, rules) for team in self.teams],
-            notes=tuple(self._notes()),
-        )
-
-    def _file(self, team: str, rules: TableRules) -> TeamFile:
-        rows = [self._row(team, case) for case in self.cases]
+def _cohort(
+    table: ScoreTable, name: str, metrics: Sequence[CaseMetric[Any]], options: TableOptions
+) -> Cohort[TableRules]:
+    task, teams = table.tasks[name], table.teams
+    cases = sorted(task.groups)
+    columns = []
+    for metric in metrics:
+        if found := task.values.get(metric.title):
+            values = np.array([[found.get((team, case)) for case in cases] for team in teams], dtype=np.float64)
+            left_out = np.asarray(np.isnan(values).any(axis=0) & (options.missing == "exclude"))
+            columns.append(_Column(metric=metric, values=values, left_out=left_out))
+            _check(columns[-1], teams, cases, options.missing, f" in the task '{name}'" if name else "")
+    groups = _keys([group for group in dict.fromkeys(task.groups.values()) if group])
+    rules = _rules(table.name, [column.metric for column in columns], groups)
+    settings = _settings([column.metric for column in columns], options)
+    cells = [column.cells() for column in columns]
+    lost = np.logical_and.reduce([column.absent for column in columns])
+    files = []
+    for number, team in enumerate(teams):
+        rows = [
+            CaseResult(
+                case=case,
+                status="missing" if is_lost else "scored",
+                metrics={
+                    _GROUP: groups.get(task.groups[case], ""),
+                    **{column.metric.name: each for column, each in zip(columns, figures, strict=True)},
+                },
+                error="The table has no value for this team and case." if is_lost else None,
+            )
+            for case, is_lost, *figures in zip(cases, lost[number], *(each[number] for each in cells), strict=True)
+        ]
         content = MetricsFile(
             schema=SCHEMA_NAME,
-            challenge=self.table.name,
+            challenge=table.name,
             kind="table",
-            title=self.table.name,
+            title=table.name,
             version="",
-            settings=self._settings(),
+            settings=settings,
             aggregates=aggregate(rules.scoreboard, [row.metrics for row in rows], {}),
             counts=Counts.of(rows),
             results=rows,
         )
         absent = {
-            self.keys[metric]: frozenset(case for who, case in self.absent[metric] if who == team)
-            for metric in self.metrics
+            column.metric.name: frozenset(cases[case] for case in np.flatnonzero(column.absent[number]))
+            for column in columns
         }
-        return TeamFile(team=team, label=f"{self.table.name}: {team}", content=content, absent=absent)
+        files.append(TeamFile(team=team, label=f"{table.name}: {team}", content=content, absent=absent))
+    notes = tuple(
+        f"{some} of {len(cases)} cases are left out of '{column.metric.title}' for all teams, because at least one "
+        "team has no value there (--missing exclude)."
+        for column in columns
+        if (some := np.count_nonzero(column.left_out))
+    )
+    return Cohort(challenge=rules, division={"task": name} if name else {}, files=files, notes=notes)
 
-    def _row(self, team: str, case: str) -> CaseResult:
-        figures: dict[str, Any] = {_GROUP: self.group_keys.get(self.groups[case], "")}
-        for metric in self.metrics:
-            value = self.values.get((team, case, metric))
-            if case in self.excluded[metric]:
-                value = None
-            elif value is None:
-                value = self.options.worst[metric]
-            figures[self.keys[metric]] = value
-        is_lost = all((team, case) in self.absent[metric] for metric in self.metrics)
-        return CaseResult(
-            case=case,
-            status="missing" if is_lost else "scored",
-            metrics=figures,
-            error="The table has no value for this team and case." if is_lost else None,
+
+def _check(column: _Column, teams: Sequence[str], cases: Sequence[str], missing: Missing, where: str) -> None:
+    metric, absent = column.metric, np.argwhere(column.absent)
+    needs_worst = missing == "worst" and not math.isfinite(metric.worst)
+    if absent.size and (missing == "error" or needs_worst):
+        team, case = absent[0]
+        advice = f" Give its value (--worst {metric.title}=VALUE), or leave out such cases (--missing exclude)."
+        raise UsageError(
+            f"The team '{teams[team]}' has no '{metric.title}' for the case '{cases[case]}'{where} "
+            f"({len(absent)} such).{advice if needs_worst else ''}"
+        )
+    if column.left_out.all():
+        raise UsageError(
+            f"No case has a value of '{metric.title}' from every team, so --missing exclude leaves no cases."
+        )
+    for team, case in np.argwhere((column.values < metric.lowest) | (column.values > metric.highest)):
+        raise UsageError(
+            f"--worst {metric.title}={metric.worst:g}, but the team '{teams[team]}' has {column.values[team, case]:g} "
+            f"for the case '{cases[case]}': a missing value would be better than that."
         )
 
-    def _rules(self) -> TableRules:
-        declared = [
-            _metric(self.keys[metric], metric, self.directions[metric], self.options.worst.get(metric))
-            for metric in self.metrics
-        ]
-        by_group = [
-            CohortMetric(
-                path=f"{metric.name}.groups.{key}",
-                title=f"{metric.title}, {group}",
-                direction=metric.direction,
-                of=_group_mean(metric.name, key),
-            )
-            for metric in declared
-            for group, key in self.group_keys.items()
-        ]
-        means = [metric.mean_path for metric in declared]
-        board: Scoreboard[Any] = Scoreboard(
-            metrics=declared,
-            cohort_metrics=by_group,
-            leaderboard=(*means, *(figure.path for figure in by_group)),
-            headline=means[:_SHOWN_COLUMNS],
-            ranked=means if len(means) > 1 else (),
-        )
-        return TableRules(name=self.table.name, scoreboard=board)
 
-    def _check(self, metric: str) -> None:
-        worst, absent = self.options.worst.get(metric), self.absent[metric]
-        needs_worst = self.options.missing == "worst" and worst is None
-        if absent and (self.options.missing == "error" or needs_worst):
-            team, case = min(absent)
-            where = f" in the task '{self.name}'" if self.name else ""
-            advice = f" Give its value (--worst {metric}=VALUE), or leave out such cases (--missing exclude)."
-            raise UsageError(
-                f"The team '{team}' has no '{metric}' for the case '{case}'{where} "
-                f"({len(absent)} such).{advice if needs_worst else ''}"
-            )
-        if len(self.excluded[metric]) == len(self.cases):
-            raise UsageError(
-                f"No case has a value of '{metric}' from every team, so --missing exclude leaves no cases."
-            )
-        if worst is None:
-            return
-        sign = 1 if self.directions[metric] == "higher" else -1
-        for score in self.by_metric[metric]:
-            if score.value is not None and sign * score.value < sign * worst:
-                raise UsageError(
-                    f"--worst {metric}={worst:g}, but the team '{score.team}' has {score.value:g} for the case "
-                    f"'{score.case}': a missing value would be better than that."
-                )
-
-    def _settings(self) -> dict[str, Any]:
-        options = self.options
-        return {
-            "table": {
-                "missing": options.missing,
-                "direction": {metric: self.directions[metric] for metric in self.metrics},
-                "worst": {metric: options.worst[metric] for metric in self.metrics if metric in options.worst},
-                "weights": {metric: options.weights.get(metric, 1.0) for metric in self.metrics},
-            }
+def _settings(metrics: Sequence[CaseMetric[Any]], options: TableOptions) -> dict[str, Any]:
+    return {
+        "table": {
+            "missing": options.missing,
+            "direction": {metric.title: metric.direction for metric in metrics},
+            "worst": {metric.title: metric.worst for metric in metrics if math.isfinite(metric.worst)},
+            "weights": {metric.title: options.weights.get(metric.title, 1.0) for metric in metrics},
         }
+    }
 
-    def _notes(self) -> Iterator[str]:
-        for metric, left_out in self.excluded.items():
-            if left_out:
-                yield (
-                    f"{len(left_out)} of {len(self.cases)} cases are left out of '{metric}' for all teams, because at "
-                    "least one team has no value there (--missing exclude)."
-                )
+
+def _rules(name: str, metrics: Sequence[CaseMetric[Any]], groups: Mapping[str, str]) -> TableRules:
+    by_group = [
+        CohortMetric(
+            path=f"{metric.name}.groups.{key}",
+            title=f"{metric.title}, {group}",
+            direction=metric.direction,
+            of=_group_mean(metric.name, key),
+        )
+        for metric in metrics
+        for group, key in groups.items()
+    ]
+    means = [metric.mean_path for metric in metrics]
+    board: Scoreboard[Any] = Scoreboard(
+        metrics=metrics,
+        cohort_metrics=by_group,
+        leaderboard=(*means, *(figure.path for figure in by_group)),
+        headline=means[:_SHOWN_COLUMNS],
+        ranked=means if len(means) > 1 else (),
+    )
+    return TableRules(name=name, scoreboard=board)
 
 
 def _metric(key: str, title: str, direction: Direction, worst: float | None) -> CaseMetric[Any]:
-    unbounded = -math.inf if direction == "higher" else math.inf
-    bound = unbounded if worst is None else worst
-    return CaseMetric(
-        name=key,
-        title=title,
-        direction=direction,
-        lowest=bound if direction == "higher" else -math.inf,
-        highest=bound if direction == "lower" else math.inf,
-        worst=bound,
-    )
+    """No value may be worse than the worst one; where none is given, it is infinite."""
+    is_higher = direction == "higher"
+    bound = worst if worst is not None else -math.inf if is_higher else math.inf
+    lowest, highest = (bound, math.inf) if is_higher else (-math.inf, bound)
+    return CaseMetric(name=key, title=title, direction=direction, lowest=lowest, highest=highest, worst=bound)
 
 
 def _group_mean(name: str, group: str) -> Any:

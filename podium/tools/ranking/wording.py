@@ -90,19 +90,13 @@ def undefined_words(number: int, replicates: int) -> str:
 
 def percent(share: float | None) -> str:
     """A share as a percentage; only 0 is written as 0 % and only 1 as 100 %."""
-    if share is None or math.isnan(share):
-        return NOTHING
-    if 0 < share < 0.005:
-        return "<1 %"
-    if 0.995 < share < 1:
-        return ">99 %"
-    return f"{100 * share:.0f} %"
+    return NOTHING if share is None or math.isnan(share) else chance(share, cases=FEW_CASES)
 
 
 def chance(share: float, *, cases: int) -> str:
     """A probability as a percentage. Only 0 is written as 0 % and only 1 as 100 %; with fewer than ten cases neither is
     ever written, and the number of cases is added."""
-    few = f" (n = {cases} {'case' if cases == 1 else 'cases'})" if cases < FEW_CASES else ""
+    few = f" (n = {count(cases, 'case')})" if cases < FEW_CASES else ""
     if share < 0.005 and (share > 0 or few):
         return f"< 1 %{few}"
     if share > 0.995 and (share < 1 or few):
@@ -119,7 +113,16 @@ def probability(p: float | None) -> str:
     return f"{p:.3f}"
 
 
+def confidence_words(confidence: float) -> str:
+    return f"{confidence * 100:g} %"
+
+
 # Phrases.
+
+
+def lost_words(failed: int, missing: int) -> str:
+    """`5 failed, 1 missing`; empty where no case is lost."""
+    return ", ".join(f"{number} {what}" for number, what in ((failed, "failed"), (missing, "missing")) if number)
 
 
 def sentence(words: str) -> str:

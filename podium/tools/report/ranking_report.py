@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 
 from podium.tools.ranking.consensus import Consensus
-from podium.tools.ranking.output import calibration_sentences, confidence_words, rank_range
+from podium.tools.ranking.output import calibration_sentences, rank_range
 from podium.tools.ranking.result import Interval, Ranking
 from podium.tools.ranking.wording import (
     NOTHING,
     chance,
     column_decimals,
+    confidence_words,
     count,
     figure,
     fixed,

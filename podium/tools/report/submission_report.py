@@ -17,11 +17,10 @@ from podium.platform.metrics_file import CaseResult
 from podium.tools.ranking.documents import Cohort, TeamFile
 from podium.tools.ranking.facts import figure_at, gather_facts, replicate_figures
 from podium.tools.ranking.official import Bootstrap
-from podium.tools.ranking.output import confidence_words
+from podium.tools.ranking.rank import aggregate_columns
 from podium.tools.ranking.result import NARROW_BELOW
 from podium.tools.ranking.schemes import RankingOptions
-from podium.tools.ranking.sections import aggregate_columns
-from podium.tools.ranking.wording import NO_VALUE, NOTHING, count, figure, listed, undefined_words
+from podium.tools.ranking.wording import NO_VALUE, NOTHING, confidence_words, count, figure, listed, undefined_words
 from podium.tools.report.charts import Teams
 from podium.tools.report.exhibits import FIRST_METRIC_COLUMN, curves, diagram, distribution, figure_heatmap, title_of
 from podium.tools.report.overlays import OverlayPicture, ScoredCases

@@ -11,9 +11,7 @@ from podium.metrics import Floats
 from podium.metrics.declaration import Metric
 from podium.tools.ranking.output import (
     TableColumn,
-    confidence_words,
     figure_rows,
-    lost_words,
     rank_range,
     table_columns,
     team_rows,
@@ -25,12 +23,14 @@ from podium.tools.ranking.wording import (
     NOTHING,
     chance,
     column_decimals,
+    confidence_words,
     count,
     even_decimals,
     figure,
     fixed,
     interval_words,
     listed,
+    lost_words,
     probability,
     with_interval,
 )

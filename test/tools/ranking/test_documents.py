@@ -213,7 +213,7 @@ def test_a_folder_without_permission() -> None:
         inner = refusal(folder / "locked")
         (cohort,) = read_cohorts([folder], skip_broken=True)
     said = [f"{folder}/{name} cannot be read: Permission denied." for name in ("closed", "locked")]
-    assert words == f"2 teams have no usable metrics.json. {' '.join(said)} --skip-broken ranks the others."
+    assert words == f"2 files or folders are not results of a team. {' '.join(said)} --skip-broken ranks the others."
     assert inner == said[1]
     assert cohort.notes == [f"Left out: {each}" for each in said]
 
@@ -227,7 +227,7 @@ def test_a_team_without_metrics_json_is_named(tmp_path: Path) -> None:
     (tmp_path / "torn").mkdir()
     (tmp_path / "torn" / "metrics.json").write_text("{")
     assert refusal(tmp_path) == (
-        f"2 teams have no usable metrics.json. The team 'empty' has no metrics.json in {tmp_path / 'empty'}. "
+        f"2 files or folders are not results of a team. The team 'empty' has no metrics.json in {tmp_path / 'empty'}. "
         f"{tmp_path / 'torn' / 'metrics.json'} is not a metrics.json written by Podium. --skip-broken ranks the others."
     )
 
@@ -239,6 +239,26 @@ def test_broken_teams_may_be_left_out_and_are_then_remarked_on(tmp_path: Path) -
     assert [file.team for file in cohort.files] == ["fair", "good", "poor"]
     assert len(cohort.notes) == 1
     assert cohort.notes[0].startswith("Left out: The team 'em\\x1b[31mpty' has no metrics.json in ")
+
+
+def test_names_with_spaces_and_files_that_are_not_of_a_team(tmp_path: Path) -> None:
+    """Files that are not JSON are left alone, like hidden ones: macOS puts a `._name` beside every file it copies."""
+    documents = three_teams()
+    write_teams(tmp_path, {"team a": documents["fair"]})
+    (tmp_path / "team b .json").write_text(json.dumps(documents["good"]))
+    (tmp_path / "TEAM C.JSON").write_text(json.dumps(documents["poor"]))
+    for name in ("notes of mine.txt", "notes", "._team a.json"):
+        (tmp_path / name).write_text("x")
+    assert teams(tmp_path) == ["TEAM C", "team a", "team b "]
+    stray = tmp_path / "my notes.json"
+    stray.write_text("{}")
+    said = f"{stray} is not a metrics.json written by Podium ('schema' is missing)."
+    assert refusal(tmp_path) == f"{said} --skip-broken ranks the others."
+    (tmp_path / "old ones").mkdir()
+    assert refusal(tmp_path) == (
+        f"2 files or folders are not results of a team. The team 'old ones' has no metrics.json in "
+        f"{tmp_path / 'old ones'}. {said} --skip-broken ranks the others."
+    )
 
 
 def test_nothing_is_left_to_rank(tmp_path: Path) -> None:

@@ -17,9 +17,8 @@ from podium.challenges.reports.format import ReportsSettings
 from podium.errors import UsageError
 from podium.metrics.declaration import Direction
 from podium.metrics.resampling import Resamples
-from podium.tools.ranking.arena import read_arena
 from podium.tools.ranking.facts import figure_at
-from podium.tools.ranking.official import apply_rule, platform_ranking, rule_figures
+from podium.tools.ranking.official import apply_rule, platform_ranking, read_arena, rule_figures
 from podium.tools.ranking.schemes import PlatformMethod
 
 SCORE = Criterion(path="score", title="Score", direction="higher")
@@ -148,16 +147,16 @@ def test_rows_that_lack_a_part_of_the_score_cannot_be_drawn_anew(challenge: Any,
 
 # The live leaderboard's ranking: the published table, and who is left out.
 
-SUBMISSIONS = {
-    "0": (0.0, 0.0),
-    "1": (0.5, 0.2),
-    "2": (1.0, 0.3),
-    "3": (0.7, 0.4),
-    "4": (0.5, 0.5),
-    "5": (1.0, None),
-    "6": (None, 0.3),
-}
-UNRANKED = [0, 0]
+SUBMISSIONS = [
+    (0.0, 0.0),
+    (0.5, 0.2),
+    (1.0, 0.3),
+    (0.7, 0.4),
+    (0.5, 0.5),
+    (1.0, None),
+    (None, 0.3),
+]
+UNRANKED = [None, None]
 
 TABLE: list[tuple[tuple[PlatformMethod, ...], tuple[Direction, Direction], list[int], list[float]]] = [
     (("absolute",), ("higher", "higher"), [5, 3, 1, 2, 3], [5, 3, 1, 2, 3]),
@@ -176,20 +175,17 @@ TABLE: list[tuple[tuple[PlatformMethod, ...], tuple[Direction, Direction], list[
 def test_the_published_table(
     method: PlatformMethod, directions: tuple[Direction, Direction], ranks: list[int], scores: list[float]
 ) -> None:
-    places = platform_ranking(SUBMISSIONS, directions, method)
-    assert [place.rank for place in places.values()] == ranks + UNRANKED
-    assert [place.score for place in places.values()] == [*scores, None, None]
+    found = platform_ranking(SUBMISSIONS, directions, method)
+    assert found == ((*ranks, *UNRANKED), (*scores, *UNRANKED))
 
 
 def test_mean_and_median_differ_over_three_columns() -> None:
     # Positions: a 1, 1, 3; b 2, 2, 1; c 3, 3, 2. Means 5/3, 5/3, 8/3; medians 1, 2, 3.
-    submissions = {"a": (3.0, 3.0, 1.0), "b": (2.0, 2.0, 3.0), "c": (1.0, 1.0, 2.0)}
+    submissions = [(3.0, 3.0, 1.0), (2.0, 2.0, 3.0), (1.0, 1.0, 2.0)]
     directions: list[Direction] = ["higher"] * 3
-    mean = platform_ranking(submissions, directions, "mean")
-    median = platform_ranking(submissions, directions, "median")
-    assert [place.rank for place in mean.values()] == [1, 1, 3]
-    assert [place.rank for place in median.values()] == [1, 2, 3]
+    assert platform_ranking(submissions, directions, "mean")[0] == (1, 1, 3)
+    assert platform_ranking(submissions, directions, "median")[0] == (1, 2, 3)
 
 
 def test_nobody_can_be_ranked() -> None:
-    assert platform_ranking({"a": (None,)}, ["higher"], "mean")["a"].rank == 0
+    assert platform_ranking([(None,)], ["higher"], "mean") == ((None,), (None,))

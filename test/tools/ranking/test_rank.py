@@ -666,8 +666,21 @@ def test_a_changed_figure_of_a_row_that_failed_or_has_no_value(
 def test_team_names_that_look_the_same_are_one_mistake(tmp_path: Path, other: str) -> None:
     teams = three_teams()
     write_teams(tmp_path, {"good": teams["good"], other: teams["poor"]})
-    with pytest.raises(UsageError, match="differ only in spaces or invisible characters: write both the same way"):
+    with pytest.raises(
+        UsageError, match=r"differ only in spaces \(␣\) or invisible characters: write them the same way"
+    ):
         read_cohorts([tmp_path])
+
+
+def test_all_names_of_one_mistake_are_in_its_message_and_spaces_can_be_counted(tmp_path: Path) -> None:
+    teams = three_teams()
+    names = {"team one": teams["good"], "team  one": teams["poor"], "team\u00a0one": teams["fair"]}
+    with pytest.raises(UsageError) as refused:
+        read_cohorts([write_teams(tmp_path, names)])
+    assert str(refused.value) == (
+        "The team names 'team␣␣one' and 'team␣one' and 'team\\xa0one' differ only in spaces (␣) or invisible "
+        "characters: write them the same way if they are one team, or rename the others."
+    )
 
 
 @pytest.mark.parametrize(("scored", "failed"), [(999, 0), (5, 1)])

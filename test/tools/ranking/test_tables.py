@@ -350,7 +350,7 @@ def test_options_may_be_given_several_times(command: Any, tmp_path: Path, capfd:
 
 def test_team_names_that_look_the_same(tmp_path: Path) -> None:
     (tmp_path / "scores.csv").write_text("team,case,dice\nMy Team,a,1\nMyTeam,a,0.5\n")
-    with pytest.raises(UsageError, match=r"The team names 'My Team' and 'MyTeam' differ only in spaces or invisible"):
+    with pytest.raises(UsageError, match=r"The team names 'My␣Team' and 'MyTeam' differ only in spaces"):
         read_score_table(tmp_path / "scores.csv")
 
 

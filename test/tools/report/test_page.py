@@ -139,7 +139,7 @@ def test_fixed_decimals_never_show_minus_zero() -> None:
 
 @pytest.mark.parametrize(
     ("share", "shown"),
-    [(0, "0 %"), (0.001, "<1 %"), (0.4999, "50 %"), (0.9999, ">99 %"), (1, "100 %"), (None, "–")],
+    [(0, "0 %"), (0.001, "< 1 %"), (0.4999, "50 %"), (0.9999, "> 99 %"), (1, "100 %"), (None, "–")],
 )
 def test_a_small_chance_is_not_none_and_a_large_one_not_certainty(share: float | None, shown: str) -> None:
     assert percent(share) == shown

@@ -1,50 +1,22 @@
-"""The parts of a ranking: lines of the table, columns, per-case metrics, tests, notes, and the methods in prose."""
+"""What a ranking says about itself in prose: notes for its organisers, and the methods for a paper."""
 
 import json
 import platform
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import scipy
 
 from podium import __version__
 from podium.challenges.board import Criterion
-from podium.figures import Figures
-from podium.metrics import Floats
-from podium.metrics.resampling import Resamples
 from podium.platform.jobs import CLOCKS, clock_path
-from podium.platform.privacy import Column
 from podium.readers.files import escape_for_display
 from podium.tools.ranking.facts import Facts, figure_at
-from podium.tools.ranking.official import Bootstrap, Official
-from podium.tools.ranking.result import (
-    ARENA_PATH,
-    FEW_CASES,
-    NARROW_BELOW,
-    AggregateColumn,
-    Arena,
-    CaseMetricResult,
-    Intervals,
-    Methods,
-    SchemeRanking,
-    Significance,
-    Team,
-    Trouble,
-    plain_row,
-    plain_table,
-)
-from podium.tools.ranking.schemes import OFFICIAL, CaseTable, RankingOptions
-from podium.tools.ranking.statistics import (
-    holm_over_pairs,
-    median_interval,
-    pairwise_p,
-    percentile_intervals,
-    positions,
-    undefined_replicates,
-)
-from podium.tools.ranking.wording import MARK, MOST_UNDEFINED, NO_VALUE, count, listed
-
-Groups = tuple[Sequence[int | None], Sequence[float | None]]  # [team], the group and its p-value
+from podium.tools.ranking.official import Official
+from podium.tools.ranking.result import FEW_CASES, NARROW_BELOW, Arena, Methods, Ranking, SchemeRanking
+from podium.tools.ranking.schemes import OFFICIAL, RankingOptions
+from podium.tools.ranking.statistics import positions
+from podium.tools.ranking.wording import MARK, MOST_UNDEFINED, NO_VALUE, confidence_words, count, listed, lost_words
 
 _MANY = 5  # more sentences of one kind are summarised
 _RATINGS = {"elo-averaged": "averaged Elo ratings", "elo": "Elo ratings", "bradley-terry": "Bradley-Terry ratings"}
@@ -55,168 +27,18 @@ _MISSING = {
 }
 
 
-def team_lines(facts: Facts, official: Official | None, deciding: SchemeRanking, groups: Groups) -> tuple[Team, ...]:
-    """The lines of the final table."""
-    return tuple(_team_line(facts, official, deciding, groups, number) for number in range(len(facts.files)))
-
-
-def _team_line(facts: Facts, official: Official | None, deciding: SchemeRanking, groups: Groups, number: int) -> Team:
-    file, rank, rows = facts.files[number], deciding.ranks[number], facts.rows[number]
-    counts = file.content.counts
-    equals = [team for team, theirs in zip(facts.teams, deciding.ranks, strict=True) if theirs == rank is not None]
-    return Team(
-        name=file.team,
-        rank=rank,
-        score=deciding.scores[number],
-        score_interval=deciding.score_intervals[number] if deciding.score_intervals else None,
-        group=groups[0][number],
-        group_p=groups[1][number],
-        tied_with=tuple(team for team in equals if team != file.team),
-        finalist=official is not None and bool(official.finalists[number]),
-        expected=counts.expected,
-        scored=counts.scored,
-        failed=counts.failed,
-        missing=counts.missing,
-        unmatched=counts.unmatched,
-        troubles=tuple(
-            Trouble(case=case, status=rows[case].status, error=error)
-            for case in facts.cases
-            if (error := rows[case].error) is not None
-        ),
-    )
-
-
-def aggregate_columns(
-    facts: Facts, arena: Arena | None, bootstrap: Bootstrap | None, options: RankingOptions
-) -> tuple[AggregateColumn, ...]:
-    """The leaderboard's columns in which at least one team has a value, and the arena's ratings."""
-    drawn = bootstrap.figures if bootstrap else {}
-    given = {figure.path for figure in facts.challenge.scoreboard.given}
-    medians = {table.metric.median for table in facts.tables.values()}
-    columns = [
-        AggregateColumn(
-            path=column.path,
-            title=column.title,
-            direction=column.direction,
-            headline=column.headline,
-            values=tuple(_known_figure(figures, column) for figures in facts.aggregates),
-            errors=tuple(figure_at(figures, column.error_path) for figures in facts.aggregates)
-            if column.error_path
-            else None,
-            intervals=_intervals(facts, column, drawn[column.path], options) if column.path in drawn else None,
-            interval_kind="binomial" if column.path in medians else "percentile",
-            is_given=column.path in given,
-            undefined=undefined_replicates(drawn[column.path]) if column.path in drawn else (),
-        )
-        for column in (*facts.challenge.offline_columns(), *facts.challenge.columns())
-    ]
-    if arena is not None:
-        columns.append(_arena_column(arena))
-    return tuple(column for column in columns if any(value is not None for value in column.values))
-
-
-def _known_figure(aggregates: Figures, column: Column) -> float | None:
-    is_unknown = column.known_path and figure_at(aggregates, column.known_path) == 0
-    return None if is_unknown else figure_at(aggregates, column.path)
-
-
-def _intervals(facts: Facts, column: Column, drawn: Floats, options: RankingOptions) -> Intervals:
-    """None for a team whose figure is unknown. Medians over the cases that have a value have exact intervals."""
-    found = percentile_intervals(drawn, confidence=options.confidence)
-    for table in facts.tables.values():
-        if table.metric.median == column.path:
-            cases = [values[~np.isnan(values)] for values in table.values]
-            found = tuple(median_interval(values, confidence=options.confidence) for values in cases)
-    return tuple(
-        None if _known_figure(figures, column) is None else interval
-        for figures, interval in zip(facts.aggregates, found, strict=True)
-    )
-
-
-def _arena_column(arena: Arena) -> AggregateColumn:
-    """The arena's intervals are of the Bradley-Terry rating: another rating has none."""
-    by_bradley_terry = arena.decided_by == "bradley-terry"
-    return AggregateColumn(
-        path=ARENA_PATH,
-        title="Arena rating",
-        direction="higher",
-        headline=True,
-        values=tuple(team.rating if team else None for team in arena.teams),
-        errors=None,
-        intervals=tuple(team.interval if team else None for team in arena.teams) if by_bradley_terry else None,
-    )
-
-
-def case_metrics(facts: Facts, bootstrap: Bootstrap | None, options: RankingOptions) -> tuple[CaseMetricResult, ...]:
-    """Every metric in the rows: those of the general schemes first and in the rule's order, because reports call a case
-    good or bad by the first."""
-    others = [table for table in facts.tables.values() if not any(table is each for each in facts.in_schemes)]
-    return (
-        *(_case_metric(table, bootstrap, options, in_schemes=True) for table in facts.in_schemes),
-        *(_case_metric(table, bootstrap, options, in_schemes=False) for table in others),
-    )
-
-
-def _case_metric(
-    table: CaseTable, bootstrap: Bootstrap | None, options: RankingOptions, *, in_schemes: bool
-) -> CaseMetricResult:
-    metric, filled = table.metric, table.filled().T
-    means = Resamples.whole(filled.shape[0]).mean(filled)[0]
-    drawn = bootstrap.resamples.only(table.defined).mean(filled) if bootstrap else None
-    lowest, highest, worst = plain_row(np.array([metric.lowest, metric.highest, metric.worst], dtype=np.float64))
-    return CaseMetricResult(
-        name=metric.name,
-        title=metric.title,
-        direction=metric.direction,
-        lowest=lowest,
-        highest=highest,
-        worst=worst,
-        unit=metric.unit,
-        in_schemes=in_schemes,
-        undefined_cases=int(np.count_nonzero(~table.defined)),
-        means=plain_row(means),
-        mean_intervals=None if drawn is None else percentile_intervals(drawn, confidence=options.confidence),
-        values=plain_table(table.values),
-    )
-
-
-def significance(table: CaseTable, *, alpha: float, workers: int) -> Significance:
-    """Every team against every other by one metric; missing values count as the worst."""
-    p = pairwise_p(table.gains(), Resamples.whole(table.values.shape[1]).only(table.defined), workers=workers)[0]
-    adjusted = holm_over_pairs(p)
-    return Significance(
-        metric=table.metric.name,
-        p=plain_table(p),
-        p_holm=plain_table(adjusted),
-        significant=_significant(p, alpha),
-        significant_holm=_significant(adjusted, alpha),
-    )
-
-
-def _significant(p: Floats, alpha: float) -> tuple[tuple[bool, ...], ...]:
-    return tuple(tuple(row) for row in (p <= alpha).tolist())  # NaN is not significant
-
-
 # Notes: what could not be done, and what an organiser should know before publishing.
 
 
-def notes(  # noqa: PLR0913  (everything that a note may be about)
-    facts: Facts,
-    *,
-    official: Official | None,
-    arena: Arena | None,
-    deciding: SchemeRanking,
-    by_the_rule: SchemeRanking | None,
-    columns: Sequence[AggregateColumn],
-    options: RankingOptions,
-) -> Iterator[str]:
-    """Sentences, the most important first; `by_the_rule` is the official ranking where there is one."""
-    if official is not None and official.rule.lower_bound is not None:
-        yield from _about_the_lower_bound(facts, official.rule.criteria[0], official.rule.lower_bound)
-        yield from _about_doubts(facts, official.rule.doubts, official.rule.lower_bound)
+def notes(facts: Facts, official: Official | None, ranking: Ranking, options: RankingOptions) -> Iterator[str]:
+    """Sentences, the most important first."""
+    arena, rule = ranking.arena, official.rule if official else None
+    if rule is not None and rule.lower_bound is not None:
+        yield from _about_the_lower_bound(facts, rule.criteria[0], rule.lower_bound)
+        yield from _about_doubts(facts, rule.doubts, rule.lower_bound)
     if facts.cases and options.bootstraps:
-        yield from _about_small_numbers(len(facts.cases), deciding)
-        yield from _about_intervals(columns, deciding, options)
+        yield from _about_small_numbers(len(facts.cases), ranking.deciding)
+        yield from _about_intervals(ranking)
     if official is None and facts.rule is not None:
         yield "This is not the official ranking: the files do not have the figures that the official rule compares."
     if not facts.cases:
@@ -224,8 +46,8 @@ def notes(  # noqa: PLR0913  (everything that a note may be about)
             "The files contain no per-case rows: teams are ranked by aggregates alone, without bootstrap, tests or "
             "other schemes."
         )
-    elif by_the_rule is not None and by_the_rule.why_no_stability and options.bootstraps:
-        yield f"The official ranking has no intervals. {by_the_rule.why_no_stability}"
+    elif official and ranking.scheme(OFFICIAL).why_no_stability and options.bootstraps:
+        yield f"The official ranking has no intervals. {ranking.scheme(OFFICIAL).why_no_stability}"
     if facts.is_adjusted:
         yield "Figures that depend on all teams were recomputed for these teams."
     yield from _about_clocks(facts)
@@ -235,7 +57,7 @@ def notes(  # noqa: PLR0913  (everything that a note may be about)
     if arena is not None and arena.stop_rule_holds is False:
         yield " ".join(["Warning: the arena's stop rule does not hold.", *arena.stop_rule_missing])
     yield from facts.notes
-    yield from _about_lost_cases(facts)
+    yield from _about_lost_cases(ranking)
     if facts.cases:
         yield from _about_metrics(facts)
 
@@ -266,22 +88,19 @@ def _about_doubts(facts: Facts, doubts: Sequence[tuple[str, str]], lower_bound: 
             yield f"{team}: {listed}; the lower bound of the score is {bound:.4f}."
 
 
-def _about_lost_cases(facts: Facts) -> Iterator[str]:
+def _about_lost_cases(ranking: Ranking) -> Iterator[str]:
     """One sentence per team; a single one for more than five teams."""
-    lost = [file for file in facts.files if file.content.counts.failed or file.content.counts.missing]
+    lost = [team for team in ranking.teams if team.failed or team.missing]
     if len(lost) > _MANY:
-        shown = ", ".join(f"{file.team} ({file.content.counts.failed + file.content.counts.missing})" for file in lost)
+        shown = ", ".join(f"{team.name} ({team.failed + team.missing})" for team in lost)
         yield (
             f"{len(lost)} teams have failed or missing cases, which count with the worst values (number in brackets): "
             f"{shown}."
         )
         return
-    for file in lost:
-        counts = file.content.counts
-        words = [
-            f"{number} {word}" for word, number in (("failed", counts.failed), ("missing", counts.missing)) if number
-        ]
-        yield f"{file.team}: {' and '.join(words)} of {counts.expected} cases, which count with the worst values."
+    for team in lost:
+        words = lost_words(team.failed, team.missing).replace(", ", " and ")
+        yield f"{team.name}: {words} of {team.expected} cases, which count with the worst values."
 
 
 def _about_small_numbers(cases: int, deciding: SchemeRanking) -> Iterator[str]:
@@ -300,15 +119,14 @@ def _about_small_numbers(cases: int, deciding: SchemeRanking) -> Iterator[str]:
         )
 
 
-def _about_intervals(
-    columns: Sequence[AggregateColumn], deciding: SchemeRanking, options: RankingOptions
-) -> Iterator[str]:
+def _about_intervals(ranking: Ranking) -> Iterator[str]:
+    columns, deciding = ranking.columns, ranking.deciding
     medians = [each.title for each in columns if each.interval_kind == "binomial"]
     medians += [deciding.score_title] if deciding.interval_kind == "binomial" else []
     if medians:
         yield f"Exact binomial intervals, instead of percentile intervals: {listed(medians)} (medians over cases)."
     undefined = [deciding.undefined_replicates, *(number for each in columns for number in each.undefined)]
-    if max(undefined) > MOST_UNDEFINED * options.bootstraps:
+    if max(undefined) > MOST_UNDEFINED * ranking.methods.bootstraps:
         yield (
             f"{MARK} More than {MOST_UNDEFINED * 100:g} % of the resamples have no value of the figure and are left "
             "out of its interval, which is therefore unreliable."
@@ -380,63 +198,58 @@ def _about_metrics(facts: Facts) -> Iterator[str]:
 # The methods, in prose for a paper.
 
 
-def methods(  # noqa: PLR0913  (everything that the sentences are about)
-    facts: Facts,
-    *,
-    division: Mapping[str, str],
-    arena: Arena | None,
-    deciding: SchemeRanking,
-    not_resampled: Sequence[str],
-    options: RankingOptions,
-) -> Methods:
-    """The versions and settings behind a ranking, and its method in sentences."""
-    versions = {
-        "Podium": __version__,
-        "Python": platform.python_version(),
-        "NumPy": np.__version__,
-        "SciPy": scipy.__version__,
-    }
-    sentences = [_about_the_data(facts, division), *_about_the_rule(facts, deciding, arena), _about_missing(facts)]
-    if options.bootstraps and facts.cases:
-        sentences += _about_the_bootstrap(facts, deciding, arena, not_resampled, options)
-    if facts.in_schemes and len(facts.teams) > 1:
-        sentences += _about_the_schemes(facts, options)
-    computed = _about_the_packages(facts)
-    sentences += [computed] if computed else []
-    sentences.append(f"Computed with {', '.join(f'{name} {version}' for name, version in versions.items())}.")
+def methods(options: RankingOptions) -> Methods:
+    """The versions and settings behind a ranking, still without its sentences."""
     return Methods(
-        podium_version=versions["Podium"],
-        python_version=versions["Python"],
-        numpy_version=versions["NumPy"],
-        scipy_version=versions["SciPy"],
+        podium_version=__version__,
+        python_version=platform.python_version(),
+        numpy_version=np.__version__,
+        scipy_version=scipy.__version__,
         seed=options.seed,
         bootstraps=options.bootstraps,
         confidence=options.confidence,
         alpha=options.alpha,
         quantile=options.quantile,
-        sentences=tuple(sentences),
+        sentences=(),
     )
 
 
-def _about_the_data(facts: Facts, division: Mapping[str, str]) -> str:
-    common = facts.files[0].content
-    parts = [f"version {escape_for_display(common.version)}"] if common.version else []
-    parts += [f"{name} {value}" for name, value in division.items()]
+def method_sentences(facts: Facts, ranking: Ranking) -> Iterator[str]:
+    """The method of a ranking."""
+    yield _about_the_data(facts, ranking)
+    yield from _about_the_rule(facts, ranking)
+    yield _about_missing(facts)
+    if ranking.methods.bootstraps and facts.cases:
+        yield from _about_the_bootstrap(ranking)
+    if facts.in_schemes and len(facts.teams) > 1:
+        yield from _about_the_schemes(facts, ranking.methods.alpha)
+    yield from _about_the_packages(facts)
+    used = ranking.methods
+    yield (
+        f"Computed with Podium {used.podium_version}, Python {used.python_version}, NumPy {used.numpy_version}, SciPy "
+        f"{used.scipy_version}."
+    )
+
+
+def _about_the_data(facts: Facts, ranking: Ranking) -> str:
+    parts = [f"version {ranking.version}"] if ranking.version else []
+    parts += [f"{name} {value}" for name, value in ranking.division.items()]
     shown = f" ({', '.join(parts)})" if parts else ""
-    teams, cases = count(len(facts.teams), "team"), count(common.counts.expected, "case")
-    return f"{teams} took part in {escape_for_display(common.title)}{shown}, evaluated on {cases}."
+    teams, cases = count(len(facts.teams), "team"), count(ranking.teams[0].expected, "case")
+    return f"{teams} took part in {ranking.title}{shown}, evaluated on {cases}."
 
 
-def _about_the_packages(facts: Facts) -> str:
-    """Which package computed which metric, as metrics.json says; nothing where it does not, or teams differ."""
-    found = {json.dumps(file.content.computed_by, sort_keys=True) for file in facts.files}
-    if len(found) > 1:
-        return "The figures of the teams were not all computed by the same packages: see computed_by in metrics.json."
+def _about_the_packages(facts: Facts) -> Iterator[str]:
+    """Which package computed which metric, as metrics.json says; nothing where it does not."""
+    if len({json.dumps(file.content.computed_by, sort_keys=True) for file in facts.files}) > 1:
+        yield "The figures of the teams were not all computed by the same packages: see computed_by in metrics.json."
+        return
     packages: dict[str, list[str]] = {}
     for metric, package in facts.files[0].content.computed_by.items():
         packages.setdefault(escape_for_display(package), []).append(escape_for_display(metric))
     parts = [f"{listed(metrics)} by {package}" for package, metrics in packages.items()]
-    return f"Metrics were computed with these packages: {'; '.join(parts)}." if parts else ""
+    if parts:
+        yield f"Metrics were computed with these packages: {'; '.join(parts)}."
 
 
 def _about_missing(facts: Facts) -> str:
@@ -448,8 +261,9 @@ def _about_missing(facts: Facts) -> str:
     )
 
 
-def _about_the_rule(facts: Facts, deciding: SchemeRanking, arena: Arena | None) -> Iterator[str]:
-    rule, is_official = facts.rule, deciding.scheme == OFFICIAL
+def _about_the_rule(facts: Facts, ranking: Ranking) -> Iterator[str]:
+    rule, deciding, arena = facts.rule, ranking.deciding, ranking.arena
+    is_official = deciding.scheme == OFFICIAL
     if rule is None:
         names = listed([table.metric.title for table in facts.in_schemes])
         yield f"For the table shown here, {deciding.words} ({names})."
@@ -491,13 +305,12 @@ def _about_the_arena(arena: Arena) -> Iterator[str]:
         yield f"The arena's stop rule {held} when the ratings were taken."
 
 
-def _about_the_bootstrap(
-    facts: Facts, deciding: SchemeRanking, arena: Arena | None, not_resampled: Sequence[str], options: RankingOptions
-) -> Iterator[str]:
-    confidence = f"{options.confidence * 100:g} %"
+def _about_the_bootstrap(ranking: Ranking) -> Iterator[str]:
+    used = ranking.methods
+    confidence = confidence_words(used.confidence)
     yield (
-        f"The stability of the ranking was assessed with {options.bootstraps:,} bootstrap replicates over cases, "
-        f"drawn with replacement by a PCG64 generator with seed {options.seed}; a case drawn twice counts twice."
+        f"The stability of the ranking was assessed with {used.bootstraps:,} bootstrap replicates over cases, "
+        f"drawn with replacement by a PCG64 generator with seed {used.seed}; a case drawn twice counts twice."
     )
     yield (
         f"We report the {confidence} percentile interval of every team's rank, the frequency of every "
@@ -509,18 +322,18 @@ def _about_the_bootstrap(
         "replicates, the same cases being drawn for both teams; the probability that the better of two neighbours "
         "is ahead is its share of the replicates, an equal rank counting half."
     )
-    if arena is None and deciding.stability is not None and len(facts.teams) > 1:
+    if ranking.arena is None and ranking.deciding.stability is not None and len(ranking.teams) > 1:
         yield (
             "Teams form a group with the best team from which they do not differ: two-sided paired tests of the score "
             "(the difference over its bootstrap standard error, t distribution with one degree of freedom less than "
-            f"there are cases), Holm-adjusted over the comparisons with that team, at a level of {options.alpha:g}; "
+            f"there are cases), Holm-adjusted over the comparisons with that team, at a level of {used.alpha:g}; "
             "the best team outside leads the next group."
         )
-    if not_resampled:
-        yield f"Not resampled, because each team has only one figure: {', '.join(not_resampled)}."
+    if ranking.not_resampled:
+        yield f"Not resampled, because each team has only one figure: {', '.join(ranking.not_resampled)}."
 
 
-def _about_the_schemes(facts: Facts, options: RankingOptions) -> Iterator[str]:
+def _about_the_schemes(facts: Facts, alpha: float) -> Iterator[str]:
     weighted, teams = len(set(facts.weights)) > 1, len(facts.teams)
     names = listed(
         [
@@ -536,7 +349,7 @@ def _about_the_schemes(facts: Facts, options: RankingOptions) -> Iterator[str]:
     )
     yield (
         "Pairs of teams were compared with one-sided paired Wilcoxon signed-rank tests (normal approximation with "
-        f"continuity correction, zero differences dropped) at a level of {options.alpha:g}, without adjustment "
+        f"continuity correction, zero differences dropped) at a level of {alpha:g}, without adjustment "
         f"in test-then-rank and with Holm's adjustment over all {teams * (teams - 1)} ordered pairs in "
         "the significance map."
     )
