@@ -223,6 +223,12 @@ def test_texts_that_do_not(text: str) -> None:
     assert not addresses_judge(text)
 
 
+@pytest.mark.parametrize("part", ["a", "a1", "A", "a/", "a@", "a ", "0a ", "q: ", "any ", "<a ", "aaaaA"])
+def test_a_report_that_repeats_itself_is_searched_in_one_pass(part: str) -> None:
+    """With a search that starts again at every letter, this would take hours."""
+    assert isinstance(addresses_judge(part * 300_000 + "1"), bool)
+
+
 REPORT = (
     "The maxilla is constricted with crossbite of teeth 16-15. Bilateral Class II molar relationship. Gap at 13 to 23."
 )
