@@ -76,8 +76,8 @@ _ADDRESSES_READER = re.compile(
 # Base64 mixes cases and digits as no word does, however long it is; hexadecimal; letters with spaces between them;
 # Cyrillic or Greek letters in the place of Latin ones that look alike.
 _DISGUISED = re.compile(
-    r"\b(?=[A-Za-z+/]*\d)(?=\w*[a-z]\w*[A-Z])[A-Za-z0-9+/]{12,}|\b(?=(?:\w*?[a-z][A-Z]){3})[A-Za-z+/]{16,}|\w==(?!\w)"
-    r"|\b(?:[0-9a-f]{2} ?){16,}|\b(?:[^\W\d_] +){6,}"
+    r"\b(?=[A-Za-z+/]{0,60}\d)(?=\w{0,60}?[a-z]\w{0,60}?[A-Z])[A-Za-z0-9+/]{12,}|\b(?=(?:\w*?[a-z][A-Z]){3})[A-Za-z+/]{16,}"
+    r"|\w==(?!\w)|\b(?:[0-9a-f]{2} ?){16,}|\b(?:[^\W\d_] +){6,}"
     r"|[A-Za-z][\u0400-\u052fΑΒΕΖΗΙΚΜΝΟΡΤΥΧο]|[\u0400-\u052fΑΒΕΖΗΙΚΜΝΟΡΤΥΧο][A-Za-z]"
 )
 _LEET = str.maketrans("013457@$", "oieastas")
@@ -97,29 +97,14 @@ _EMPTY_WORDS = _NEGATIONS | frozenset(
     )
 )
 _SAME_START = 4  # letters: "rotated" and "rotation"
-# Words, or their first letters, by which reports say the same; each line counts as its first word.
+# Words, or their first letters, by which reports say the same: each group counts as its first one.
 _SAME_MEANING = {
     word: group.split()[0]
-    for group in (
-        "bite overbite",
-        "mandible lower mand",
-        "maxilla uppe maxi pala",
-        "missing miss abse agen eden fehl manc falt ause asse",
-        "caries cari cavi deca",
-        "gingiva gums ging",
-        "bone alve peri",
-        "supernumerary supe mesi",
-        "narrow narr cons redu",
-        "wear attr abra eros",
-        "space diast dias spac gap gaps",
-        "anterior ante inci fron",
-        "third mola wisd thir",
-        "impacted impa reta reti",
-        "large enla larg cardiomegaly",
-        "opacity opac infi cons",
-        "mild slig mino smal",
-        "change chan unch stab",
-    )
+    for group in (  # noqa: SIM905
+        "bite overbite|mand lower mandible|maxi uppe pala|miss abse agen eden fehl manc falt ause asse|cari cavi deca"
+        "|ging gums|bone alve peri|supe mesi|narr cons redu|wear attr abra eros|spac dias gap gaps|ante inci fron"
+        "|mola wisd thir|impa reta reti|larg enla cardiomegaly|opac infi|mild slig mino smal|chan unch stab"
+    ).split("|")
     for word in group.split()
 }
 
