@@ -20,6 +20,7 @@ NUMBER = 271.828
 TABLE = "numbers.csv"
 CHALLENGE = """
 kind = "declared"
+engine = "native"
 title = "Attacked"
 version = "1"
 per_case = "full"
