@@ -150,6 +150,9 @@ def ranking(plan: Plan) -> Iterator[Row]:
         command = [sys.executable, "-m", "podium", "rank", str(folder / "teams"), "--output", str(folder / "ranking")]
         what = "50 teams, 1,000 cases, 1,000 replicates, all intervals, pages"
         yield whole_row("ranking", what, command, runs=plan.runs)
+        ranking_teams.write_scores(folder / "scores.csv", teams=40, cases=100, metrics=26)
+        command[4:5] = [str(folder / "scores.csv"), "--direction", "higher"]
+        yield whole_row("ranking", "table of 40 teams, 26 metrics, 100 cases, pages", command, runs=plan.runs)
 
 
 def votes(plan: Plan) -> Iterator[Row]:

@@ -13,7 +13,7 @@ from podium.platform.jobs import CLOCKS, clock_path
 from podium.readers.files import escape_for_display
 from podium.tools.ranking.facts import Facts, figure_at
 from podium.tools.ranking.official import Official
-from podium.tools.ranking.result import FEW_CASES, NARROW_BELOW, Arena, Methods, Ranking, SchemeRanking
+from podium.tools.ranking.result import FEW_CASES, NARROW_BELOW, Arena, Methods, Ranking
 from podium.tools.ranking.schemes import OFFICIAL, RankingOptions
 from podium.tools.ranking.statistics import positions
 from podium.tools.ranking.wording import MARK, MOST_UNDEFINED, NO_VALUE, confidence_words, count, listed, lost_words
@@ -37,7 +37,7 @@ def notes(facts: Facts, official: Official | None, ranking: Ranking, options: Ra
         yield from _about_the_lower_bound(facts, rule.criteria[0], rule.lower_bound)
         yield from _about_doubts(facts, rule.doubts, rule.lower_bound)
     if facts.cases and options.bootstraps:
-        yield from _about_small_numbers(len(facts.cases), ranking.deciding)
+        yield from _about_small_numbers(len(facts.cases), ranking)
         yield from _about_intervals(ranking)
     if official is None and facts.rule is not None:
         yield "This is not the official ranking: the files do not have the figures that the official rule compares."
@@ -103,19 +103,26 @@ def _about_lost_cases(ranking: Ranking) -> Iterator[str]:
         yield f"{team.name}: {words} of {team.expected} cases, which count with the worst values."
 
 
-def _about_small_numbers(cases: int, deciding: SchemeRanking) -> Iterator[str]:
+def _about_small_numbers(cases: int, ranking: Ranking) -> Iterator[str]:
+    deciding = ranking.deciding
     if cases < FEW_CASES:
         are = "is only 1 case" if cases == 1 else f"are only {cases} cases"
         yield f"There {are}: intervals and probabilities are only rough estimates."
     if cases < NARROW_BELOW:
         yield f"Percentile intervals over fewer than {NARROW_BELOW} cases (here {cases}) are too narrow."
-    if any(
-        score is not None and interval is not None and not interval[0] <= score <= interval[1]
-        for score, interval in zip(deciding.scores, deciding.score_intervals or (), strict=False)
-    ):
+    figures = {
+        "score": list(zip(deciding.scores, deciding.score_intervals or (), strict=False)),
+        "difference": [(each.difference, each.interval) for each in ranking.differences],
+    }
+    outside = [
+        name
+        for name, pairs in figures.items()
+        if any(value is not None and ends is not None and not ends[0] <= value <= ends[1] for value, ends in pairs)
+    ]
+    if outside:
         yield (
-            "An interval does not contain the score itself: resampling cases shifts positions towards the middle "
-            "of the field."
+            f"An interval does not contain the {' or '.join(outside)} itself: resampling cases shifts positions "
+            "towards the middle of the field."
         )
 
 

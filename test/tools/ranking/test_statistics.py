@@ -1,6 +1,7 @@
 """Intervals, differences, groups and how probabilities are written: against literal readings and SciPy."""
 
 import math
+from dataclasses import replace
 from itertools import permutations
 
 import numpy as np
@@ -11,9 +12,11 @@ from hypothesis.extra import numpy as hnp
 from literal import ranking as literal
 from properties import examples
 from scipy.stats import ttest_rel
+from tools.report.made_rankings import golden_ranking
 
 from podium.metrics.declaration import Metric
 from podium.metrics.resampling import Resamples
+from podium.tools.ranking.prose import _about_small_numbers
 from podium.tools.ranking.schemes import (
     MEAN,
     CaseTable,
@@ -192,6 +195,18 @@ def test_kemeny_against_all_orders(ranks: list[list[int]]) -> None:
     order, disagreements = kemeny_order(table)
     assert disagreements == fewest == contradictions(tuple(order))
     assert tuple(order) == next(order for order in orders if contradictions(order) == fewest)
+
+
+def test_a_difference_or_score_outside_its_interval_is_explained() -> None:
+    """The worked example has a difference of 0.17 in the interval from -0.01 to 0.12."""
+    ranking = golden_ranking()
+    ends = "itself: resampling cases shifts positions towards the middle of the field."
+    assert list(_about_small_numbers(100, ranking)) == [f"An interval does not contain the difference {ends}"]
+    without = replace(ranking, differences=ranking.differences[:2])
+    assert list(_about_small_numbers(100, without)) == []
+    schemes = tuple(replace(each, score_intervals=((0.9, 0.95),) * 4) for each in ranking.schemes)
+    both = replace(ranking, schemes=schemes)
+    assert list(_about_small_numbers(100, both)) == [f"An interval does not contain the score or difference {ends}"]
 
 
 # The vectorised tests against SciPy's own, on data full of ties and zeros, and in every replicate.
