@@ -115,8 +115,8 @@ the image for distances, half of the image's voxels for numbers of components, t
 furthest off for numbers. For numbers without a `range`, `failed` is required. So leaving out a prediction improves no
 figure, with these exceptions, where leaving out a wrong one can: `f1`, `mcc` and `kappa` of classes, since a missing
 answer is wrong for its true class but a false positive nowhere; `fp`, `f1`, `precision`, `froc` and `ap` of detections,
-`bleu_4` and pooled counts, since a missing case counts as an empty answer, which teams may also send; and `pearson`,
-`spearman`, `icc`, `ccc` and `bias`, since one case has no worst value in them.
+`fp` of `lesions`, `bleu_4` and pooled counts, since a missing case counts as an empty answer, which teams may also
+send; and `pearson`, `spearman`, `icc`, `ccc` and `bias`, since one case has no worst value in them.
 
 "By" is the package that computes a metric under `engine = "monai"`, the default. Under `engine = "native"` Podium's own
 code computes all that MONAI and scikit-learn compute otherwise, and gives the same figures to 1e-6

@@ -334,7 +334,7 @@ def test_missing_steps_are_counted_in_the_log(
     with caplog.at_level("INFO", logger="podium"):
         found = scored(submission, tmp_path, settings="steps = 6")
     assert found["results"]["a"]["warnings"] == ["steps 1, 3-5 missing"]
-    assert caplog.messages[0] == "warning: steps 1, 3-5 missing in 2 of 2 cases"
+    assert caplog.messages[0] == "warning: in 2 of 2 cases: steps 1, 3-5 missing"
 
 
 def test_a_case_of_which_no_step_can_be_read_is_failed(submission: Path, tmp_path: Path) -> None:

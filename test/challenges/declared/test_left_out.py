@@ -47,6 +47,7 @@ WRONG_IS_WORSE = {
     "ccc": "a correlation has no worst value of one case",
     "bias": "0 is best: it is ranked by its absolute value",
 }
+FALSE_POSITIVES = {"lesions": ".fp.mean"}  # of these only their numbers of false positives: EMPTY
 FROM_PERFECT = ("kappa", "mcc", "pearson", "spearman", "icc", "ccc", "bias")
 
 
@@ -222,13 +223,14 @@ def test_leaving_out_predictions_improves_no_figure_of_the_catalogue(
             for number, (reference, prediction) in enumerate(cases)
         ]
     before = published(challenge, cases, set())
-    assert improved(challenge, before, published(challenge, cases, left_out)) == []
+    found = improved(challenge, before, published(challenge, cases, left_out))
+    assert [each for each in found if kind not in FALSE_POSITIVES or FALSE_POSITIVES[kind] not in each] == []
 
 
 def test_the_exceptions_are_documented() -> None:
     text = " ".join((ROOT / "docs/metrics.md").read_text(encoding="utf-8").split())
     exceptions = text.partition("with these exceptions")[2].partition("one case has no worst value")[0]
-    assert {*re.findall(r"`(\w+)`", exceptions)} == {*WRONG_IS_WORSE}
+    assert {*re.findall(r"`(\w+)`", exceptions)} == {*WRONG_IS_WORSE, *FALSE_POSITIVES}
 
 
 @pytest.mark.parametrize("engine", ["monai", "native"])

@@ -395,9 +395,9 @@ def _nothing(pair: RegionPair, settings: LesionsMetricSettings) -> bool:
 _figure: Callable[..., RegionFigure[Any]] = partial(RegionFigure, nothing=lambda *_: False)
 _share = partial(_figure, direction="higher", highest=1.0, worst=0.0, both_empty="exclude", nothing=_nothing)
 _FIGURES: dict[str, RegionFigure[Any]] = {
-    # Where counts are summed over cases, a lost case has those of an empty prediction: no false positive.
+    # A lost case has the counts of an empty prediction: nothing found, no false positive.
     "tp": _figure(title="TP", direction="higher", of=_of("tp"), worst=EMPTY, pooled=_total(0)),
-    "fp": _figure(title="FP", direction="lower", of=_of("fp"), worst=_most_components, pooled=_total(1)),
+    "fp": _figure(title="FP", direction="lower", of=_of("fp"), worst=EMPTY, pooled=_total(1)),
     "fn": _figure(title="FN", direction="lower", of=_of("fn"), worst=EMPTY, pooled=_total(2)),
     "f1": _share(title="Lesion F1", of=_of("f1"), pooled=_pooled((2, 0, 0), (2, 1, 1))),
     "precision": _share(title="Lesion precision", of=_of("precision"), pooled=_pooled((1, 0, 0), (1, 1, 0))),
