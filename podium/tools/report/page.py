@@ -188,12 +188,14 @@ def write_page(page: str, path: Path) -> None:
 # The HTML file.
 
 
-def render(drawings: Drawings, **content: Any) -> str:
-    """The whole HTML file. Only the stylesheet, scripts and drawings of Vega, which escapes, are marked as safe."""
+def render(drawings: Drawings, viewer: Sequence[str] = (), **content: Any) -> str:
+    """The whole HTML file; `viewer` are NiiVue and the module that ours continues. Only the stylesheet, scripts and
+    drawings of Vega, which escapes, are marked as safe."""
     exhibits, teams = drawings.exhibits, drawings.teams
     is_live = has_charts() and bool(exhibits)
-    script = files("podium.tools.report").joinpath("templates/page.js").read_text("utf-8")
-    scripts = [*([_library()] if is_live else []), script]
+    scripts = [*([_library()] if is_live else []), _template("page.js")]
+    if viewer:
+        scripts += [viewer[0], f"{viewer[1]}\n{_template('viewer.js')}"]
     page: str = (
         _environment()
         .get_template("page.html.jinja")
@@ -202,6 +204,7 @@ def render(drawings: Drawings, **content: Any) -> str:
             scripts=scripts,
             policy=_policy(_stylesheet(), scripts),
             has_charts=is_live,
+            has_viewer=bool(viewer),
             shared={"config": CONFIG, "teams": teams.names if teams else [], "labels": teams.labels if teams else []},
             no_charts=missing_packages("vl-convert-python", extra="report").replace(
                 "This command", "A page with charts"
@@ -275,8 +278,11 @@ def _json(content: object) -> "Markup":
 
 @cache
 def _stylesheet() -> str:
-    style = files("podium.tools.report").joinpath("templates/page.css").read_text("utf-8")
-    return f"{stylesheet_variables()}{style}"
+    return f"{stylesheet_variables()}{_template('page.css')}"
+
+
+def _template(name: str) -> str:
+    return files("podium.tools.report").joinpath("templates", name).read_text("utf-8")
 
 
 def stylesheet_variables() -> str:

@@ -1,7 +1,7 @@
 """The reports of a ranking and of a consensus: podium, table, stability, metric by metric, team by team, methods."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -39,7 +39,7 @@ from podium.tools.report.exhibits import (
     significance_map,
     tau_violin,
 )
-from podium.tools.report.overlays import OverlayPicture
+from podium.tools.report.overlays import CasePictures
 from podium.tools.report.page import Drawings, Exhibit, Report, Section, Table, render
 from podium.tools.report.tables import (
     arena_tables,
@@ -74,8 +74,9 @@ _METRIC_WORDS = (
 _MOST_ON_THE_PODIUM = 5
 
 
-def ranking_report(ranking: Ranking, overlays: Mapping[str, Sequence[OverlayPicture]] | None = None) -> Report:
-    """The whole HTML file and its figures; `overlays` of the worst cases by team, where the organiser gave images."""
+def ranking_report(ranking: Ranking, pictures: CasePictures | None = None) -> Report:
+    """The whole HTML file and its figures; `pictures` of the worst cases, where the organiser gave the submissions."""
+    pictures = pictures or CasePictures()
     values = case_values(ranking)
     teams = Teams([team.name for team in ranking.teams], [team.rank for team in ranking.teams])
     figures = Drawings(teams)
@@ -112,7 +113,7 @@ def ranking_report(ranking: Ranking, overlays: Mapping[str, Sequence[OverlayPict
         words = [_rank_words(sum(each.in_schemes for each in values))]
         sections.append(Section("cases", "Cases", "Case by case", words, exhibits=exhibits))
     sections += [
-        Section("teams", "Teams", "Team by team", teams=team_pages(ranking, values, overlays or {})),
+        Section("teams", "Teams", "Team by team", notes=pictures.notes, teams=team_pages(ranking, values, pictures)),
         Section(
             *("methods", "Methods", "Methods"),
             words=[" ".join(ranking.methods.sentences)],
@@ -121,7 +122,7 @@ def ranking_report(ranking: Ranking, overlays: Mapping[str, Sequence[OverlayPict
         ),
     ]
     about = {"kicker": "Ranking", "heading": ranking.title, "facts": _facts(ranking)}
-    page = render(figures, **about, **_podium(_places(ranking)), sections=sections)
+    page = render(figures, pictures.scripts, **about, **_podium(_places(ranking)), sections=sections)
     return Report(page=page, exhibits=figures.exhibits)
 
 
@@ -362,7 +363,7 @@ def consensus_report(consensus: Consensus) -> Report:
     ]
     facts = [("Teams", f"{len(consensus.teams):,}"), ("Tasks", f"{len(consensus.tasks):,}")]
     about = {"kicker": "Consensus ranking", "heading": consensus.title, "facts": facts}
-    page = render(figures, **about, **_podium(places), sections=sections)
+    page = render(figures, **{**about, **_podium(places), "sections": sections})
     return Report(page=page, exhibits=figures.exhibits)
 
 

@@ -35,8 +35,11 @@ from podium.tools.ranking.wording import (
     with_interval,
 )
 from podium.tools.report.exhibits import CaseValues, case_values
-from podium.tools.report.overlays import OverlayPicture, ScoredCases
+from podium.tools.report.overlays import CasePictures, OverlayPicture
 from podium.tools.report.page import Table
+
+OVERLAYS = 4
+"""How many of a submission's worst cases have a picture."""
 
 MOST_CELLS = 120_000
 """Of all tables of cases: with more, the page would be too large; each team's table then has its worst cases."""
@@ -265,10 +268,8 @@ class TeamPage:
     overlays: Sequence[OverlayPicture]
 
 
-def team_pages(
-    ranking: Ranking, values: Sequence[CaseValues], overlays: Mapping[str, Sequence[OverlayPicture]]
-) -> list[TeamPage]:
-    """In the order of the ranking; `overlays` by team, where the organiser gave images."""
+def team_pages(ranking: Ranking, values: Sequence[CaseValues], pictures: CasePictures) -> list[TeamPage]:
+    """In the order of the ranking."""
     means = {each.metric.name: np.array(each.means, dtype=np.float64) for each in values}
     ranks = {
         each.metric.name: case_positions(means[each.metric.name][:, None], each.metric.direction)[:, 0]
@@ -282,8 +283,8 @@ def team_pages(
             summary=_summary(ranking, row),
             strengths=_strengths(row, values, ranks),
             standing=_standing(row, values, means, ranks),
-            cases=_team_cases(ranking, values, row, {each.row or each.title for each in overlays.get(team.name, ())}),
-            overlays=overlays.get(team.name, ()),
+            cases=_team_cases(ranking, values, row, {each.row for each in pictures.of(team.name)}),
+            overlays=pictures.of(team.name),
         )
         for row, team in enumerate(ranking.teams)
     ]
@@ -421,23 +422,26 @@ def _standing(
     return Table(head=("Metric", "Rank", "Mean", "Its interval", "Best"), rows=rows)
 
 
-def team_cases(ranking: Ranking, row: int) -> ScoredCases | None:
-    """The cases of a team by the metric that decides which are bad; None where the ranking has no per-case values."""
-    values = case_values(ranking)  # those that the schemes rank by come first
-    return _scored_cases(row, values[0], ranking) if values else None
+def worst_of_teams(ranking: Ranking) -> dict[str, dict[str, str]]:
+    """The worst cases of every team by the first metric that the schemes rank by; none without per-case values."""
+    return {
+        team.name: worst_captions(ranking.cases, ranking.statuses[row], values.filled[row].tolist(), values.metric)
+        for values in case_values(ranking)[:1]
+        for row, team in enumerate(ranking.teams)
+    }
 
 
-def _scored_cases(row: int, each: CaseValues, ranking: Ranking) -> ScoredCases:
-    """The scored cases with a value; a perfect case is never a bad one."""
-    perfect = each.metric.highest if each.metric.direction == "higher" else each.metric.lowest
-    return ScoredCases(
-        metric=each.metric,
-        values={
-            case: float(value)
-            for case, status, value in zip(ranking.cases, ranking.statuses[row], each.filled[row], strict=True)
-            if status == "scored" and not np.isnan(value) and value != perfect
-        },
-    )
+def worst_captions(
+    cases: Sequence[str], statuses: Sequence[str], values: Sequence[float | None], metric: Metric
+) -> dict[str, str]:
+    """The worst scored cases, each with the figure that makes it one; a perfect case is never a bad one."""
+    perfect = metric.highest if metric.direction == "higher" else metric.lowest
+    bad = [
+        number
+        for number in bad_first(statuses, values, metric)
+        if statuses[number] == "scored" and values[number] not in (None, perfect) and values[number] == values[number]
+    ]
+    return {cases[number]: f"{metric.title} {figure(values[number])}" for number in bad[:OVERLAYS]}
 
 
 # The settings.

@@ -18,7 +18,7 @@ from tools.arena.browsing import PHONE, open_browser, why_no_browser
 from tools.report.made_rankings import golden_ranking, large_ranking
 
 from podium.challenges.base import Outlined, Overlay
-from podium.tools.report.overlays import overlay_picture
+from podium.tools.report.overlays import CasePictures, overlay_picture
 from podium.tools.report.page import write_report
 from podium.tools.report.ranking_report import ranking_report
 
@@ -52,13 +52,20 @@ def browser() -> Iterator[Browser]:
 def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     mask = np.eye(8, dtype=bool)
     overlay = Overlay(title="View", image=None, layers={"plaque": Outlined(prediction=mask, reference=mask)})
-    picture = overlay_picture([overlay], title="c8", caption="Dice 0.3")
+    picture = overlay_picture([overlay], row="c8", title="c8", caption="Dice 0.3")
     many = large_ranking(teams=20, cases=30, metrics=14)
     rankings = {
-        "golden": ranking_report(golden_ranking(), {"A": [picture]}),
+        "golden": ranking_report(golden_ranking(), CasePictures(by_team={"A": [picture]})),
         "large": ranking_report(large_ranking(teams=20, cases=30, metrics=4)),
         "many": ranking_report(many),
-        "hostile": ranking_report(dataclasses.replace(golden_ranking(HOSTILE), cases=(*HOSTILE, *"abcd"))),
+        "hostile": ranking_report(
+            dataclasses.replace(golden_ranking(HOSTILE), cases=(*HOSTILE, *"abcd")),
+            CasePictures(
+                by_team={
+                    HOSTILE[0]: [dataclasses.replace(picture, row=HOSTILE[1], title=HOSTILE[1], caption=HOSTILE[0])]
+                }
+            ),
+        ),
     }
     found = {}
     for name, report in rankings.items():

@@ -42,7 +42,7 @@ from podium.tools.report.exhibits import (
     summarise,
     tau_violin,
 )
-from podium.tools.report.overlays import element, fill_path, outline_path
+from podium.tools.report.overlays import fill_path, outline_path
 from podium.tools.report.page import Drawings, Exhibit
 from podium.tools.report.png import grey_levels, grey_window, png_file, reduced
 from podium.tools.report.ranking_report import ranking_report
@@ -463,11 +463,6 @@ def test_many_metrics_have_maps_too() -> None:
 
 
 # Overlays and PNG.
-
-
-def test_attributes_of_overlays_are_text() -> None:
-    tree = ElementTree.fromstring(element("rect", class_=HOSTILE, vector_effect="x"))
-    assert (tree.get("class"), tree.get("vector-effect")) == (HOSTILE, "x")
 
 
 def test_the_outline_of_one_pixel_and_of_a_ring() -> None:
