@@ -262,7 +262,8 @@ def rank_cohorts(cohorts: "Sequence[Cohort[Any]]", output: Path, wanted: "Rankin
             progress.advance()
         if agreed:
             write_consensus(agreed, building)
-            write_report(consensus_report(agreed), building / REPORT_FILE)
+            folders = [folder.name for folder in _folders(building, cohorts)]
+            write_report(consensus_report(agreed, folders), building / REPORT_FILE)
     output_to, said = console(), set[str]()
     for ranking, folder in zip(rankings, _folders(output, cohorts), strict=True):
         print_ranking(ranking, output_to, said)
@@ -470,7 +471,7 @@ def add_report(verbs: Verbs) -> None:
 
 
 def _report(options: argparse.Namespace) -> int:
-    from podium.tools.report.page import REPORT_FILE, Report, write_report
+    from podium.tools.report.page import REPORT_FILE, write_report
 
     needed = {"--submission": options.submission, "--ground-truth": options.ground_truth}
     missing = [name for name, given in needed.items() if given is None]
@@ -484,7 +485,7 @@ def _report(options: argparse.Namespace) -> int:
         raise UsageError("--key belongs to a metrics.json; give it to 'podium rank'.")
     shown = no_progress if options.submission else show_progress  # overlays show how far they are by themselves
     with closing(shown("writing", 2)) as progress:
-        report = _ranking_page(options) if is_ranking else Report(page=_submission_page(options))
+        report = _ranking_page(options) if is_ranking else _submission_page(options)
         progress.advance()
         target = options.output or options.file.parent
         if target.is_dir() or not target.suffix:
@@ -505,7 +506,7 @@ def _is_ranking(path: Path) -> bool:
     return isinstance(document, dict) and str(document.get("schema", "")).startswith("podium-ranking")
 
 
-def _submission_page(options: argparse.Namespace) -> str:
+def _submission_page(options: argparse.Namespace) -> "Report":
     from podium.tools.ranking.documents import read_cohorts
     from podium.tools.report.submission_report import submission_report, worst_of_submission
 

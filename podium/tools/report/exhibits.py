@@ -46,7 +46,7 @@ LARGEST = 1e150
 _MEAN = "mean"
 _SEPARATORS = (".", "/", ":", "|", "_", " ")
 _GOLDEN = 0.618034
-_BINS = 20
+_BINS = 21
 _MOST_DOTS = 3_000
 _MOST_LINES, _MOST_POINTS, _TABLE_ROWS = 60, 160, 24
 _WORTH_A_CUT = 2.0
@@ -282,7 +282,7 @@ def rank_lines(teams: Teams, columns: Sequence[str], ranks: Floats, *, what: str
     for column, align in ((0, "right"), (last, "left")):
         order = sorted(range(size), key=lambda team: (float(np.nan_to_num(ranks[team, column], nan=np.inf)), team))
         for slot, team in enumerate(order, start=1):
-            name, rank = on_one_line(teams.names[team], 22), _rank(ranks[team, column])
+            name, rank = f"\u2068{on_one_line(teams.names[team], 22)}\u2069", _rank(ranks[team, column])
             text = f"{name}  {rank}" if align == "right" else f"{rank}  {name}"
             ends.append({"n": team, "column": column, "slot": slot, "text": text, "align": align})
     best, worst = np.fmin.reduce(ranks, axis=1), np.fmax.reduce(ranks, axis=1)
@@ -619,7 +619,7 @@ def distribution(metric: Metric, cases: Sequence[tuple[str, Status, float | None
     """A histogram over a strip of cases, with the values that the rules give failed and missing ones."""
     ordered = defined(value for _, _, value in cases)
     summary = summarise(ordered)
-    heights, edges = np.histogram(ordered, bins=_BINS)
+    heights, edges = np.histogram(ordered, bins=_BINS)  # equal values are in the middle one
     bins = [
         {"low": float(low), "high": float(high), "cases": int(height)}
         for height, (low, high) in zip(heights, pairwise(edges), strict=True)
@@ -636,13 +636,13 @@ def distribution(metric: Metric, cases: Sequence[tuple[str, Status, float | None
     caption = f"{told} The line is the median, the diamond the mean.{filled}{left_out}"
     marks = [{"median": summary["median"], "mean": summary["mean"]}] if summary else []
     title = f"{title_of(metric)}, {metric.direction} is better"
-    most = max((each["cases"] for each in bins), default=1)
     dots = [
         {"case": on_one_line(case), "status": status, "value": value, "spread": spread(number)}
         for number, (case, status, value) in enumerate(cases)
         if value is not None and abs(value) <= LARGEST and len(cases) <= MOST_STILL_ROWS
     ]
-    chart = charts.histogram(bins, marks, title=title, words=f"{title}. {caption}", most=int(most))
+    ends = (float(edges[0]), float(edges[-1]))
+    chart = charts.histogram(bins, marks, ends=ends, title=title, words=f"{title}. {caption}")
     rows = [(figure(each["low"]), figure(each["high"]), str(each["cases"])) for each in bins]
     chart = with_cases(chart, dots, column, metric.direction)
     return Exhibit(metric.title, caption, chart, Table(("From", "To", "Cases"), rows))

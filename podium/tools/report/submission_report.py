@@ -25,7 +25,7 @@ from podium.tools.ranking.wording import NO_VALUE, NOTHING, count, figure, liste
 from podium.tools.report.charts import Teams
 from podium.tools.report.exhibits import FIRST_METRIC_COLUMN, curves, diagram, distribution, figure_heatmap, title_of
 from podium.tools.report.overlays import CasePictures
-from podium.tools.report.page import Drawings, Exhibit, Section, Table, render
+from podium.tools.report.page import Drawings, Exhibit, Report, Section, Table, render
 from podium.tools.report.tables import (
     MOST_CELLS,
     CaseRow,
@@ -41,7 +41,7 @@ REPLICATES = 1000
 _LONGEST = 1_000_000  # values of a curve; a file that declares more is not trusted
 
 
-def submission_report(file: TeamFile, challenge: AnyChallenge, pictures: CasePictures | None = None) -> str:
+def submission_report(file: TeamFile, challenge: AnyChallenge, pictures: CasePictures | None = None) -> Report:
     """The whole HTML file. It contains nothing that metrics.json does not, except for the organiser's `pictures`."""
     content, pictures = file.content, pictures or CasePictures()
     overlays = pictures.of(file.team)
@@ -229,7 +229,7 @@ def _cases(file: TeamFile, metrics: Sequence[Metric], pictures: Collection[str])
         )
         for number in order[: max(1, MOST_CELLS // max(1, len(metrics)))]
     ]
-    head = ("Case", "Status", *map(title_of, metrics), "Message")
+    head = ("Case", "Status", *map(title_of, metrics))
     return CasesOfTeam(team=0, name=file.team, head=head, rows=rows, note=shown_words(len(rows), len(order)))
 
 
