@@ -199,6 +199,7 @@ def differences_table(ranking: Ranking) -> Table | None:
         },
         f"Every team compared with the next one over the same resampled cases{explained}",
         title="Neighbours compared",
+        kind="names",
     )
 
 

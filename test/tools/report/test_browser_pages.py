@@ -18,9 +18,11 @@ from tools.arena.browsing import PHONE, open_browser, why_no_browser
 from tools.report.made_rankings import golden_ranking, large_ranking
 
 from podium.challenges.base import Outlined, Overlay
+from podium.tools.ranking.consensus import Consensus
+from podium.tools.ranking.result import Calibration, TeamEstimate
 from podium.tools.report.overlays import CasePictures, overlay_picture
 from podium.tools.report.page import write_report
-from podium.tools.report.ranking_report import ranking_report
+from podium.tools.report.ranking_report import consensus_report, ranking_report
 
 DESKTOP = {"viewport": {"width": 1280, "height": 900}}
 LOOKS: dict[str, dict[str, Any]] = {
@@ -67,10 +69,31 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
             ),
         ),
     }
+    estimate = {"votes": 9, "voted_cases": 3, "weight": 0.5, "worth": 12.0}
+    shares = {f"by_{name}": 0.6 for name in ("votes", "judge", "both")}
+    ends = {f"{name}_interval": (0.4, 0.8) for name in shares}
+    judged = Calibration(
+        **{"podium_version": "1", "judge": "model", "votes": 9, "raters": 2, "voted_cases": 3, "cases": 8},
+        **{"confidence": 0.95, "replicates": 100, "seed": 0, "figures": (), "notes": ()},
+        teams=tuple(TeamEstimate(name=name, **estimate, **shares, **ends) for name in "BCAD"),
+    )
+    rankings["judged"] = ranking_report(dataclasses.replace(golden_ranking(), calibration=judged))
+    agreed = Consensus(
+        **{
+            "title": "Two tasks",
+            "tasks": ("Liver & spleen", HOSTILE[0]),
+            "teams": (HOSTILE[0], *HOSTILE[2:]),
+        },
+        **{"consensus_ranks": (1, 1, 3), "mean_ranks": (1.5, 1.5, 3.0), "mean_rank_intervals": None},
+        **{"ranks": ((1, 2, 3), (2, 1, 3)), "task_taus": (0.8, None), "kemeny": None, "kemeny_disagreements": None},
+        **{"stability": None, "confidence": 0.95, "cases": 8, "sentences": ("Teams were ranked.",)},
+    )
+    rankings["consensus"] = consensus_report(agreed, ["liver & spleen", "other"])
     found = {}
     for name, report in rankings.items():
         found[name] = tmp_path_factory.mktemp(name) / "report.html"
         write_report(report, found[name])
+    write_report(rankings["golden"], found["consensus"].parent / "liver & spleen/report.html")
     return found
 
 
@@ -232,6 +255,37 @@ def test_without_javascript_everything_is_there(browser: Browser, pages: dict[st
         page.locator("figure:has(.still:empty) table:visible").count()
         == page.locator("figure:has(.still:empty)").count()
     )
+    page.close()
+
+
+@pytest.mark.parametrize("name", ["golden", "hostile", "many", "judged", "consensus"])
+def test_printed_pages_fit_their_paper(browser: Browser, pages: dict[str, Path], name: str) -> None:
+    """A browser prints a page smaller where anything is wider than the paper: 182 mm between the margins of A4."""
+    page = browser.new_page(viewport={"width": 688, "height": 970})
+    page.goto(pages[name].as_uri())
+    until(page, ALL_DRAWN)  # nobody scrolls: what is printed later is drawn all the same
+    page.emulate_media(media="print")
+    assert page.evaluate("document.documentElement.scrollWidth") <= 688
+    wide = "[...document.querySelectorAll('main *')].filter(one => one.getBoundingClientRect().right > 689)"
+    assert page.evaluate(f"{wide}.map(one => one.outerHTML.slice(0, 90))") == []
+    page.close()
+
+
+def test_three_intervals_of_a_team_stand_close_together(browser: Browser, pages: dict[str, Path]) -> None:
+    page, _ = open_page(browser, pages["judged"])
+    box = page.locator("#figure-comparisons-won .live svg").bounding_box()
+    assert box
+    assert box["height"] < 4 * 100
+    page.close()
+
+
+def test_a_consensus_leads_to_its_tasks(browser: Browser, pages: dict[str, Path]) -> None:
+    page, said = open_page(browser, pages["consensus"])
+    assert said == []
+    assert page.locator(".final tbody td.rank").all_inner_texts() == ["1=", "1=", "3"]
+    assert page.locator(".final tbody th").all_inner_texts() == [HOSTILE[0], *HOSTILE[2:]]
+    page.get_by_role("link", name="Liver & spleen").click()
+    assert page.get_by_role("heading", level=1).inner_text() == "Four teams, eight cases"
     page.close()
 
 
