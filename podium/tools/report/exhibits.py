@@ -309,17 +309,15 @@ def _rank(rank: float) -> str:
 def metric_exhibits(ranking: Ranking, teams: Teams, values: Sequence[CaseValues]) -> list[Exhibit]:
     """A panel for every metric; with more than twelve metrics, also maps of all of them, and only the first panels are
     drawn in advance."""
-    panels = [panel(ranking, teams, each, column) for column, each in enumerate(values, FIRST_METRIC_COLUMN)]
+    panels = [
+        share_bars(each, teams)
+        if is_yes_or_no(each.metric, each.filled)
+        else box_and_dots(each, teams, case_rows(ranking, each), column=column)
+        for column, each in enumerate(values, FIRST_METRIC_COLUMN)
+    ]
     if len(values) <= MOST_PANELS:
         return panels
     return [*_maps(teams, values), *(replace(each, drawn=n < MOST_DETAILED) for n, each in enumerate(panels))]
-
-
-def panel(ranking: Ranking, teams: Teams, each: CaseValues, column: int) -> Exhibit:
-    """One metric; `column` is the metric's in the tables of cases."""
-    if is_yes_or_no(each.metric, each.filled):
-        return share_bars(each, teams)
-    return box_and_dots(each, teams, case_rows(ranking, each), column=column)
 
 
 def case_rows(ranking: Ranking, each: CaseValues) -> list[Spec]:
@@ -343,7 +341,8 @@ def case_rows(ranking: Ranking, each: CaseValues) -> list[Spec]:
 
 
 def box_and_dots(each: CaseValues, teams: Teams, cases: Sequence[Spec], *, column: int) -> Exhibit:
-    """One row per team in the order of the ranking, worst values filled in."""
+    """One row per team in the order of the ranking, worst values filled in; `column` is the metric's in the tables of
+    cases."""
     metric, intervals = each.metric, each.intervals
     ordered = [defined(row) for row in each.filled]
     found = [summarise(row) for row in ordered]

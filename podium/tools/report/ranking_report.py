@@ -110,7 +110,9 @@ def ranking_report(ranking: Ranking, pictures: CasePictures | None = None) -> Re
     if exhibits := figures.add_all(metric_exhibits(ranking, teams, values)):
         sections.append(Section("metrics", "Metrics", "Metric by metric", [_METRIC_WORDS], exhibits=exhibits))
     if exhibits := figures.add_all(_rank_exhibits(ranking, teams, values)):
-        words = [_rank_words(sum(each.in_schemes for each in values))]
+        words, metrics = ["The ranks of the teams within each case."], sum(each.in_schemes for each in values)
+        if metrics > MOST_DETAILED:
+            words.append(f"{MOST_DETAILED} of {metrics} metrics are shown, in the order of the ranking's rule.")
         sections.append(Section("cases", "Cases", "Case by case", words, exhibits=exhibits))
     sections += [
         Section("teams", "Teams", "Team by team", notes=pictures.notes, teams=team_pages(ranking, values, pictures)),
@@ -123,14 +125,6 @@ def ranking_report(ranking: Ranking, pictures: CasePictures | None = None) -> Re
     ]
     about = {"kicker": "Ranking", "heading": ranking.title, "facts": _facts(ranking)}
     return render(figures, pictures.scripts, **about, **_podium(_scored_teams(ranking)), sections=sections)
-
-
-def _rank_words(metrics: int) -> str:
-    """Which of the metrics that the schemes rank by have their own charts."""
-    words = "The ranks of the teams within each case."
-    if metrics <= MOST_DETAILED:
-        return words
-    return f"{words} {MOST_DETAILED} of {metrics} metrics are shown, in the order of the ranking's rule."
 
 
 def _facts(ranking: Ranking) -> list[tuple[str, str]]:

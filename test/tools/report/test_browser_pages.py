@@ -107,14 +107,15 @@ def until(page: BrowserPage, expression: str) -> None:
 
 
 def open_page(browser: Browser, path: Path, look: str = "desktop") -> tuple[BrowserPage, list[str]]:
-    """The page with all its charts drawn, and what the browser complained of."""
+    """The page with all its charts drawn and seen, and what the browser complained of."""
     page = browser.new_page(**LOOKS[look])
     said: list[str] = []
     page.on("console", lambda message: said.append(message.text) if message.type == "error" else None)
     page.on("pageerror", lambda error: said.append(str(error)))
     page.goto(path.as_uri())
     page.evaluate("document.documentElement.style.scrollBehavior = 'auto'")
-    until(page, f"(scrollBy(0, 700), {ALL_DRAWN})")
+    until(page, ALL_DRAWN)
+    until(page, "(scrollBy(0, 700), scrollY + innerHeight + 1 >= document.documentElement.scrollHeight)")
     page.evaluate("scrollTo(0, 0)")
     return page, said
 
