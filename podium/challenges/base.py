@@ -57,6 +57,7 @@ from podium.platform.privacy import (
     rounded_aggregates,
 )
 from podium.readers.files import SafeFile, one_case
+from podium.readers.images import Geometry
 
 SettingsT = TypeVar("SettingsT", bound=Settings)
 CaseT = TypeVar("CaseT")  # one case, compared
@@ -75,9 +76,23 @@ class Outlined:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
+class LabelledVolume:
+    """All of a 3-D case: arrays of one shape (slices, rows, columns) in the patient's space, `image` None where the
+    organiser has none; `regions` are the label values of every structure."""
+
+    title: str
+    image: NDArray[Any] | None
+    prediction: NDArray[Any]
+    reference: NDArray[Any]
+    regions: Mapping[str, Sequence[int]]
+    geometry: Geometry | None
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Overlay:
     """One view of a case. `image` is 2-D of any numeric type, None where the organiser has none; `aspect` is the height
-    of a pixel over its width, `pixel_mm` its width, None where the format has no unit. `small`: one of a row."""
+    of a pixel over its width, `pixel_mm` its width, None where the format has no unit. `small`: one of a row.
+    `volume`: what it is a slice of."""
 
     title: str
     image: NDArray[Any] | None
@@ -85,6 +100,7 @@ class Overlay:
     aspect: float = 1.0
     pixel_mm: float | None = None
     small: bool = False
+    volume: LabelledVolume | None = None
 
 
 # What a report draws of all cases together: data only, so that a challenge knows nothing of pages.

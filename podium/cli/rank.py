@@ -4,7 +4,7 @@ import argparse
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, closing
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from podium.tools.ranking.output import TableColumn
     from podium.tools.ranking.result import Ranking
     from podium.tools.ranking.schemes import RankingOptions
-    from podium.tools.report.overlays import OverlayPicture, OverlaySource
+    from podium.tools.report.overlays import CasePictures
     from podium.tools.report.page import Report
 
 GROUP: Group = "rank"
@@ -261,7 +261,8 @@ def rank_cohorts(cohorts: "Sequence[Cohort[Any]]", output: Path, wanted: "Rankin
             progress.advance()
         if agreed:
             write_consensus(agreed, building)
-            write_report(consensus_report(agreed), building / REPORT_FILE)
+            folders = [folder.name for folder in _folders(building, cohorts)]
+            write_report(consensus_report(agreed, folders), building / REPORT_FILE)
     output_to, said = console(), set[str]()
     for ranking, folder in zip(rankings, _folders(output, cohorts), strict=True):
         print_ranking(ranking, output_to, said)
@@ -460,26 +461,31 @@ def add_report(verbs: Verbs) -> None:
     parser.add_value("--output", "PATH", "the page to write, or a folder for report.html [the folder of the input]")
     parser.add_value("--key", "FILE", "the organiser's secret key, which opens the sealed rows of metrics.json")
     overlays = parser.add_argument_group(
-        "overlays of the worst cases",
+        "pictures of the worst cases",
         "For organisers only: they show the hidden reference. Without --images they are drawn on black.",
     )
     overlays.add_value("--images", "DIR", "the images that the predictions belong to")
     overlays.add_value("--submission", "DIR", "the submission; for a ranking a folder with one submission per team")
     overlays.add_value("--ground-truth", "DIR", "the challenge's folder")
+    overlays.add_flag("--viewer", "also show volumes in 3-D, with NiiVue, which 'podium arena viewer' fetches once")
 
 
 def _report(options: argparse.Namespace) -> int:
-    from podium.tools.report.page import REPORT_FILE, Report, write_report
+    from podium.tools.report.page import REPORT_FILE, write_report
 
-    is_asked_for = options.images or options.submission or options.ground_truth
-    if is_asked_for and not (options.submission and options.ground_truth):
-        raise UsageError("Overlays need both --submission and --ground-truth.")
+    needed = {"--submission": options.submission, "--ground-truth": options.ground_truth}
+    missing = [name for name, given in needed.items() if given is None]
+    if missing and (options.images or options.viewer or len(missing) < len(needed)):
+        are = "is" if len(missing) == 1 else "are"
+        raise UsageError(
+            f"Pictures of cases need --submission and --ground-truth; {' and '.join(missing)} {are} missing."
+        )
     is_ranking = _is_ranking(options.file)
     if is_ranking and options.key:
         raise UsageError("--key belongs to a metrics.json; give it to 'podium rank'.")
-    shown = no_progress if options.images else show_progress  # overlays show how far they are by themselves
+    shown = no_progress if options.submission else show_progress  # overlays show how far they are by themselves
     with closing(shown("writing", 2)) as progress:
-        report = _ranking_page(options) if is_ranking else Report(page=_submission_page(options))
+        report = _ranking_page(options) if is_ranking else _submission_page(options)
         progress.advance()
         target = options.output or options.file.parent
         if target.is_dir() or not target.suffix:
@@ -500,51 +506,49 @@ def _is_ranking(path: Path) -> bool:
     return isinstance(document, dict) and str(document.get("schema", "")).startswith("podium-ranking")
 
 
-def _submission_page(options: argparse.Namespace) -> str:
+def _submission_page(options: argparse.Namespace) -> "Report":
     from podium.tools.ranking.documents import read_cohorts
-    from podium.tools.report.submission_report import submission_cases, submission_report
+    from podium.tools.report.submission_report import submission_report, worst_of_submission
 
     cohort = read_cohorts([options.file], key=options.key)[0]
     file = cohort.files[0]
-    overlays: Sequence[OverlayPicture] = ()
-    if options.submission:
-        with _overlay_source(options, file.content.challenge) as source:
-            scored = submission_cases(file, cohort.challenge)
-            overlays = source.draw(scored, options.submission, label=str(options.file))
-    return submission_report(file, cohort.challenge, overlays)
+    worst = {file.team: worst_of_submission(file, cohort.challenge)}
+    pictures = _pictures(options, file.content.challenge, worst, {file.team: options.submission})
+    return submission_report(file, cohort.challenge, pictures)
 
 
 def _ranking_page(options: argparse.Namespace) -> "Report":
     from podium.tools.ranking.result import ranking_from_json
     from podium.tools.report.ranking_report import ranking_report
+    from podium.tools.report.tables import worst_of_teams
 
     ranking = ranking_from_json(options.file.read_bytes(), name=str(options.file))
-    return ranking_report(ranking, _ranking_overlays(options, ranking) if options.submission else None)
+    submissions = {}
+    for team in ranking.teams if options.submission else ():
+        submissions[team.name] = options.submission / team.name
+        if "/" in team.name or not submissions[team.name].exists():
+            raise UsageError(f"There is no submission of the team '{team.name}' in {options.submission}.")
+    return ranking_report(ranking, _pictures(options, ranking.challenge, worst_of_teams(ranking), submissions))
 
 
-def _ranking_overlays(options: argparse.Namespace, ranking: "Ranking") -> Mapping[str, Sequence["OverlayPicture"]]:
-    """The teams' worst cases, the best team first, for as long as the page stays small."""
-    from podium.tools.report.overlays import MOST_BYTES
-    from podium.tools.report.tables import team_cases
-
-    found: dict[str, Sequence[OverlayPicture]] = {}
-    room = MOST_BYTES
-    with _overlay_source(options, ranking.challenge) as source:
-        for row, team in enumerate(ranking.teams):
-            submission = options.submission / team.name
-            if "/" in team.name or not submission.exists():
-                raise UsageError(f"There is no submission of the team '{team.name}' in {options.submission}.")
-            pictures = source.draw(team_cases(ranking, row), submission, label=str(options.file))
-            room -= sum(picture.size for picture in pictures)
-            if room < 0:
-                break
-            found[team.name] = pictures
-    return found
-
-
-def _overlay_source(options: argparse.Namespace, challenge: str) -> "AbstractContextManager[OverlaySource]":
+def _pictures(
+    options: argparse.Namespace, challenge: str, worst: Mapping[str, Mapping[str, str]], submissions: Mapping[str, Path]
+) -> "CasePictures | None":
+    """Of these cases of every team, the best team first, if the submissions were given."""
     from podium.tools.report.overlays import OverlaySource
 
-    return OverlaySource.open(
-        ground_truth=options.ground_truth, images=options.images, challenge=challenge, executor=chosen_executor(options)
-    )
+    if options.submission is None:
+        return None
+    viewer: Sequence[str] = ()
+    if options.viewer:
+        from podium.tools.arena.web.viewer import viewer_scripts
+
+        viewer = viewer_scripts()
+    with OverlaySource.open(
+        ground_truth=options.ground_truth,
+        images=options.images,
+        challenge=challenge,
+        executor=chosen_executor(options),
+        viewer=viewer,
+    ) as source:
+        return source.draw_all(worst, submissions, label=str(options.file))

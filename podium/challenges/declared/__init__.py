@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from podium.challenges.base import Challenge, Kind, Outlined, Overlay, Overlays, Picture, Scorer
+from podium.challenges.base import Challenge, Kind, LabelledVolume, Outlined, Overlay, Overlays, Picture, Scorer
 from podium.challenges.board import NO_RULE, title_of
 from podium.challenges.declared.catalogue.base import Declared, DeclaredCase, fitting_values
 from podium.challenges.declared.catalogue.own import load_own_metrics, of_facts
@@ -239,6 +239,14 @@ class DeclaredOverlays(Overlays[Sources, Sources]):
             at = _shown_slice(ours.labels, theirs.labels, numbers)
             shown = ... if at is None else at
             rows, columns = ours.spacing[-2:]
+            whole = LabelledVolume(
+                title=title_of(value.title),
+                image=image,
+                prediction=theirs.labels,
+                reference=ours.labels,
+                regions=value.regions,
+                geometry=ours.geometry,
+            )
             overlays.append(
                 Overlay(
                     title=f"{title_of(value.title)}{'' if at is None else f', slice {at + 1} of {len(ours.labels)}'}",
@@ -252,6 +260,7 @@ class DeclaredOverlays(Overlays[Sources, Sources]):
                     },
                     aspect=rows / columns,
                     pixel_mm=None if ours.geometry is None else columns,
+                    volume=None if at is None else whole,
                 )
             )
         return overlays

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from podium.challenges.base import Challenge, Kind, Outlined, Overlay, Overlays
+from podium.challenges.base import Challenge, Kind, LabelledVolume, Outlined, Overlay, Overlays
 from podium.challenges.format import Geometries, Shapes, differing_parts
 from podium.challenges.lesions.format import VOLUME, LesionsFormat, LesionsPrediction, LesionsSettings
 from podium.challenges.lesions.scoring import LesionsScorer, computed_by, ranking_rule, scoreboard
@@ -67,8 +67,16 @@ class LesionsOverlays(Overlays[LesionsPrediction, SafeFile]):
         shown = {} if image is None else {"image": image[at]}
         projected = {} if image is None else {"image": front(image)}
         title = f"axial slice {at + 1} of {len(expected)}, last step"
+        whole = LabelledVolume(
+            title="last step",
+            image=image,
+            prediction=mask,
+            reference=expected,
+            regions={"lesions": [1]},
+            geometry=volume.geometry,
+        )
         return [
-            view(title, mask[at], expected[at], aspect=y / x, pixel_mm=x, **shown),
+            view(title, mask[at], expected[at], aspect=y / x, pixel_mm=x, volume=whole, **shown),
             view("maximum projection, last step", front(mask), front(expected), aspect=z / x, pixel_mm=x, **projected),
             *(view(words, front(each), front(expected), aspect=z / x, small=True) for words, each in steps),
         ]

@@ -19,7 +19,7 @@ from podium.execution.executor import Executor
 from podium.figures import get, holds
 from podium.platform.metrics_file import METRICS_FILE, MetricsFile, read_metrics
 from podium.tools.ranking.documents import read_cohorts
-from podium.tools.report.page import write_page
+from podium.tools.report.page import write_report
 from podium.tools.report.submission_report import submission_report
 from podium.validation import MISSING, make_manifest, validate
 
@@ -59,7 +59,7 @@ def evaluate_for_codabench(*, folder: Path, output: Path, challenge: str | None,
     )
     (cohort,) = read_cohorts([output / METRICS_FILE])
     file = replace(cohort.files[0], team="this submission")
-    write_page(submission_report(file, cohort.challenge), output / PAGE)
+    write_report(submission_report(file, cohort.challenge), output / PAGE)
     (output / SCORES_FILE).write_text(json.dumps(leaderboard_figures(file.content), indent=2) + "\n", encoding="utf-8")
     return metrics
 

@@ -87,14 +87,15 @@ def intervals(rows: Rows, teams: Teams, *, title: str, words: str) -> Spec:
     """`n`, `value`, `low`, `high`; with `series`, several per team."""
     names = list(dict.fromkeys(row["series"] for row in rows if "series" in row))
     offset: Spec = {"yOffset": _n("series", sort=names), "color": _named(names, _COLOURS)} if names else {}
+    shape: Spec = {"shape": _named(names, _SHAPES)} if names else {}
     plain = {} if names else {"color": "var(--accent)"}
     tips = _tips("team", *(["series"] if names else []), "value", "low", "high")
     whisker = {"strokeWidth": 7, "strokeOpacity": 0.35, "strokeCap": "round", **plain}
     layers = [
         _layer("rule", whisker, "isValid(datum.low)", x=_q("low", title=title, **_FREE), x2=_f("high"), **offset),
-        _layer("point", {"filled": True, "size": 110, **plain}, x=_q("value"), tooltip=tips, **offset),
+        _layer("point", {"filled": True, "size": 110, **plain}, x=_q("value"), tooltip=tips, **offset, **shape),
     ]
-    return _chart(words, layers, teams, rows=rows, height={"step": teams.step + 12 * len(names)})
+    return _chart(words, layers, teams, rows=rows, height={"step": 18 if names else teams.step})  # of one series
 
 
 def box_and_dots(boxes: Rows, teams: Teams, *, title: str, words: str, ends: tuple[float, float] | None) -> Spec:
@@ -234,7 +235,9 @@ def podium_plot(cases: Rows, counts: Rows, teams: Teams, *, title: str, words: s
     place = _o("place", scale={"domain": list(range(1, size + 1))}, axis={"labelAngle": 0, "labels": False})
     below = {**place, "title": "Rank in the case", "axis": {"labelAngle": 0}}
     lane = _o("n", scale={"domain": list(range(size))})
-    colour = {**_series(teams, _COLOURS, "var(--quiet)"), "legend": {"labelExpr": "labels[datum.value]"}}
+    width = max(420, 9 * size * (size + 1))
+    legend = {"labelExpr": "labels[datum.value]", "columns": width // 200}
+    colour = {**_series(teams, _COLOURS, "var(--quiet)"), "legend": legend}
     value, tips = _q("value", title=title, **_FREE), _tips("team", "case", "value", "place")
     link = {"color": "var(--quiet)", "strokeWidth": 1, "strokeOpacity": 0.25}
     dot = _layer("point", _DOT, data="cases", x=place, xOffset=lane, y=value, color=colour, tooltip=tips)
@@ -242,7 +245,6 @@ def podium_plot(cases: Rows, counts: Rows, teams: Teams, *, title: str, words: s
     bar = _layer("bar", {}, x=below, xOffset=lane, color=colour, tooltip=_tips("team", "place", "cases"))
     bar["encoding"]["y"] = _q("cases", title="Cases", axis={"tickCount": 2})
     layers = [_layer("line", link, data="cases", x=place, xOffset=lane, y=value, detail=_f("case")), dot]
-    width = max(420, 9 * size * (size + 1))
     lower = _chart(words, [bar], teams, height=70, width=width)["layer"][0]
     chart = _chart(words, layers, teams, rows=counts, cases=cases, height=230, width=width)
     upper = {name: chart.pop(name) for name in ("layer", "width", "height")}
@@ -267,11 +269,12 @@ def figure_heatmap(rows: Rows, teams: Teams, *, columns: Sequence[str], words: s
     return chart
 
 
-def histogram(bins: Rows, marks: Rows, *, title: str, words: str, most: int) -> Spec:
-    """Bars (`low`, `high`, `cases`; the fullest has `most`) over a strip of dots of cases; marks `median`, `mean`."""
+def histogram(bins: Rows, marks: Rows, *, ends: Sequence[float], title: str, words: str) -> Spec:
+    """Bars (`low`, `high`, `cases`) over a strip of dots of cases; marks `median`, `mean`. `ends` of the axis."""
+    most = max((row["cases"] for row in bins), default=1)
     span = {"domain": [-0.4 * most, most], "nice": False}
-    count = _q("cases", title="Cases", axis={"values": [0, most]}, scale=span)
-    low = _q("low", title=title, bin="binned", axis={"tickCount": 5}, scale={"zero": False})
+    count = _q("cases", title="Cases", axis={"values": [0, most], "format": "d"}, scale=span)
+    low = _q("low", title=title, bin="binned", axis={"tickCount": 5}, scale={"domain": list(ends), "nice": True})
     tips = _tips("median", "mean")
     layers = [
         _layer("bar", _BAR, x=low, x2=_f("high"), y=count, y2={"datum": 0}, tooltip=_tips("low", "high", "cases")),

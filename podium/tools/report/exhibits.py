@@ -46,7 +46,7 @@ LARGEST = 1e150
 _MEAN = "mean"
 _SEPARATORS = (".", "/", ":", "|", "_", " ")
 _GOLDEN = 0.618034
-_BINS = 20
+_BINS = 21
 _MOST_DOTS = 3_000
 _MOST_LINES, _MOST_POINTS, _TABLE_ROWS = 60, 160, 24
 _WORTH_A_CUT = 2.0
@@ -282,7 +282,7 @@ def rank_lines(teams: Teams, columns: Sequence[str], ranks: Floats, *, what: str
     for column, align in ((0, "right"), (last, "left")):
         order = sorted(range(size), key=lambda team: (float(np.nan_to_num(ranks[team, column], nan=np.inf)), team))
         for slot, team in enumerate(order, start=1):
-            name, rank = on_one_line(teams.names[team], 22), _rank(ranks[team, column])
+            name, rank = f"\u2068{on_one_line(teams.names[team], 22)}\u2069", _rank(ranks[team, column])
             text = f"{name}  {rank}" if align == "right" else f"{rank}  {name}"
             ends.append({"n": team, "column": column, "slot": slot, "text": text, "align": align})
     best, worst = np.fmin.reduce(ranks, axis=1), np.fmax.reduce(ranks, axis=1)
@@ -309,17 +309,15 @@ def _rank(rank: float) -> str:
 def metric_exhibits(ranking: Ranking, teams: Teams, values: Sequence[CaseValues]) -> list[Exhibit]:
     """A panel for every metric; with more than twelve metrics, also maps of all of them, and only the first panels are
     drawn in advance."""
-    panels = [panel(ranking, teams, each, column) for column, each in enumerate(values, FIRST_METRIC_COLUMN)]
+    panels = [
+        share_bars(each, teams)
+        if is_yes_or_no(each.metric, each.filled)
+        else box_and_dots(each, teams, case_rows(ranking, each), column=column)
+        for column, each in enumerate(values, FIRST_METRIC_COLUMN)
+    ]
     if len(values) <= MOST_PANELS:
         return panels
     return [*_maps(teams, values), *(replace(each, drawn=n < MOST_DETAILED) for n, each in enumerate(panels))]
-
-
-def panel(ranking: Ranking, teams: Teams, each: CaseValues, column: int) -> Exhibit:
-    """One metric; `column` is the metric's in the tables of cases."""
-    if is_yes_or_no(each.metric, each.filled):
-        return share_bars(each, teams)
-    return box_and_dots(each, teams, case_rows(ranking, each), column=column)
 
 
 def case_rows(ranking: Ranking, each: CaseValues) -> list[Spec]:
@@ -343,7 +341,8 @@ def case_rows(ranking: Ranking, each: CaseValues) -> list[Spec]:
 
 
 def box_and_dots(each: CaseValues, teams: Teams, cases: Sequence[Spec], *, column: int) -> Exhibit:
-    """One row per team in the order of the ranking, worst values filled in."""
+    """One row per team in the order of the ranking, worst values filled in; `column` is the metric's in the tables of
+    cases."""
     metric, intervals = each.metric, each.intervals
     ordered = [defined(row) for row in each.filled]
     found = [summarise(row) for row in ordered]
@@ -619,7 +618,7 @@ def distribution(metric: Metric, cases: Sequence[tuple[str, Status, float | None
     """A histogram over a strip of cases, with the values that the rules give failed and missing ones."""
     ordered = defined(value for _, _, value in cases)
     summary = summarise(ordered)
-    heights, edges = np.histogram(ordered, bins=_BINS)
+    heights, edges = np.histogram(ordered, bins=_BINS)  # equal values are in the middle one
     bins = [
         {"low": float(low), "high": float(high), "cases": int(height)}
         for height, (low, high) in zip(heights, pairwise(edges), strict=True)
@@ -636,13 +635,13 @@ def distribution(metric: Metric, cases: Sequence[tuple[str, Status, float | None
     caption = f"{told} The line is the median, the diamond the mean.{filled}{left_out}"
     marks = [{"median": summary["median"], "mean": summary["mean"]}] if summary else []
     title = f"{title_of(metric)}, {metric.direction} is better"
-    most = max((each["cases"] for each in bins), default=1)
     dots = [
         {"case": on_one_line(case), "status": status, "value": value, "spread": spread(number)}
         for number, (case, status, value) in enumerate(cases)
         if value is not None and abs(value) <= LARGEST and len(cases) <= MOST_STILL_ROWS
     ]
-    chart = charts.histogram(bins, marks, title=title, words=f"{title}. {caption}", most=int(most))
+    ends = (float(edges[0]), float(edges[-1]))
+    chart = charts.histogram(bins, marks, ends=ends, title=title, words=f"{title}. {caption}")
     rows = [(figure(each["low"]), figure(each["high"]), str(each["cases"])) for each in bins]
     chart = with_cases(chart, dots, column, metric.direction)
     return Exhibit(metric.title, caption, chart, Table(("From", "To", "Cases"), rows))

@@ -1,168 +1,160 @@
-"""Overlays of a submission's worst cases, for organisers: errors and the reference's outline over the image.
+"""Pictures of a submission's worst cases, for organisers: errors and the reference's outline over the image, and whole
+volumes for a viewer.
 
 This is the only part of a report that opens images.
 """
 
+import gzip
+import math
+from base64 import b64encode
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
-from html import escape
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from podium.challenges import load_challenge
-from podium.challenges.base import Overlay
+from podium.challenges.base import LabelledVolume, Overlay
 from podium.challenges.freehand.format import FreehandFormat
 from podium.challenges.freehand.reading import FreehandPrediction, FreehandReference
 from podium.errors import UsageError
 from podium.evaluation import Task, find_challenge, prepare
 from podium.execution.executor import Executor
-from podium.metrics.declaration import Metric
 from podium.platform.privacy import pseudonym
 from podium.platform.submission import open_submission
 from podium.readers.files import SafeFile, list_files
 from podium.sandbox.decoders import decoders
 from podium.tools.freehand import draw_trajectory, scan_trajectory
-from podium.tools.ranking.wording import figure, on_one_line
+from podium.tools.ranking.wording import count, figure
 from podium.tools.report.png import data_address, grey_levels, grey_window, png_file, reduced
 
-OVERLAYS = 4
-"""How many of a submission's worst cases are drawn."""
-
-MOST_BYTES = 3_000_000
-"""All overlays of a ranking's report together: the page has to stay below 5 MB."""
-
+_MOST_CHARACTERS = 3_000_000  # of all pictures of a page, which has to stay below 5 MB
+_MOST_IN_VIEWER = 12_000_000  # characters of all volumes of a page
+_MOST_VOXELS = 1_500_000  # of one volume
+_MARGIN = 12  # voxels around the labels
 _BARS_MM = (0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100)
+_NO_VOLUMES = (
+    "There is no 3-D viewer: these cases are not label volumes. A two-dimensional image is shown whole in its picture."
+)
 
 
 @dataclass(frozen=True, kw_only=True)
-class ScoredCases:
-    """One submission's scored cases by one metric: case to value."""
+class View:
+    """A picture as the template draws it: an image below paths, each with its CSS class. `said` stands below it,
+    `described` is for those who cannot see it; `aspect` is the height of a pixel over its width."""
 
-    metric: Metric
-    values: Mapping[str, float]
-
-    def worst_first(self) -> list[str]:
-        """The cases in order, equals by name."""
-        sign = 1 if self.metric.direction == "higher" else -1
-        return sorted(self.values, key=lambda case: (sign * self.values[case], case))
+    title: str
+    said: str
+    described: str = ""
+    width: int
+    height: int
+    aspect: float = 1.0
+    image: str = ""
+    paths: Sequence[tuple[str, str]] = ()
+    small: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
 class OverlayPicture:
-    """One case: panels (HTML with SVG) of its views, and the structures outlined in them. `row` is its name in the
-    results, which may be a pseudonym."""
+    """One case: its views, and the structures outlined in them. `row` is its name in the results, which may be a
+    pseudonym; `volumes` are what the viewer's script reads."""
 
-    row: str = ""
+    row: str
     title: str
     caption: str
-    layers: Sequence[str]
-    panels: Sequence[str]
+    layers: Sequence[str] = ()
+    views: Sequence[View] = ()
+    volumes: Sequence[Mapping[str, Any]] = ()
 
     @property
     def size(self) -> int:
-        """Its share of the HTML file, in characters."""
-        return sum(map(len, self.panels))
+        """Its share of the HTML file, in characters, without the volumes."""
+        return sum(len(view.image) + sum(len(path) for _, path in view.paths) for view in self.views)
 
 
-def overlay_picture(overlays: Sequence[Overlay], *, title: str, caption: str) -> OverlayPicture:
+@dataclass(frozen=True, kw_only=True)
+class CasePictures:
+    """The pictures of every team's worst cases, what readers should know about them, and the scripts of the viewer."""
+
+    by_team: Mapping[str, Sequence[OverlayPicture]] = field(default_factory=dict)
+    notes: Sequence[str] = ()
+    scripts: Sequence[str] = ()
+
+    def of(self, team: str) -> Sequence[OverlayPicture]:
+        return self.by_team.get(team, ())
+
+
+def overlay_picture(overlays: Sequence[Overlay], *, row: str, title: str, caption: str) -> OverlayPicture:
     """The views of one case side by side."""
     layers = list(dict.fromkeys(name for overlay in overlays for name in overlay.layers))
-    panels = [_panel(overlay, case=title, layers=layers) for overlay in overlays]
-    return OverlayPicture(title=title, caption=caption, layers=layers, panels=panels)
+    views = [_view(overlay, layers) for overlay in overlays]
+    return OverlayPicture(row=row, title=title, caption=caption, layers=layers, views=views)
 
 
-def _panel(overlay: Overlay, *, case: str, layers: Sequence[str]) -> str:
-    """A picture that a click enlarges, without a script, and what it shows."""
+def _view(overlay: Overlay, layers: Sequence[str]) -> View:
     height, width = next(iter(overlay.layers.values())).reference.shape
-    parts, words = [], [overlay.title]
+    address, paths, words = "", [], [overlay.title]
     if overlay.image is not None:
         address = data_address(png_file(reduced(grey_levels(overlay.image))))
-        parts.append(element("image", href=address, width=width, height=height, preserveAspectRatio="none"))
         words.append("window {} to {}".format(*map(figure, grey_window(overlay.image))))
     for number, name in enumerate(layers, start=1):
         if pair := overlay.layers.get(name):
-            wrong = {
-                "false-positive": pair.prediction & ~pair.reference,
-                "false-negative": pair.reference & ~pair.prediction,
-            }
-            parts += [element("path", d=fill_path(mask), class_=kind) for kind, mask in wrong.items() if mask.any()]
-            if path := outline_path(pair.reference):
-                for kind in ("rim", f"reference layer-{number}"):
-                    parts.append(element("path", d=path, class_=kind, vector_effect="non-scaling-stroke"))
+            outline = outline_path(pair.reference)
+            paths += [
+                ("false-positive", fill_path(pair.prediction & ~pair.reference)),
+                ("false-negative", fill_path(pair.reference & ~pair.prediction)),
+                ("rim", outline),
+                (f"reference layer-{number}", outline),
+            ]
     bars = [bar for bar in _BARS_MM if overlay.pixel_mm and bar / overlay.pixel_mm <= width / 3]
     if overlay.pixel_mm and bars:
-        place = f"M{width * 0.04:g} {height * 0.96:g}h{bars[-1] / overlay.pixel_mm:g}"
-        parts.append(element("path", d=place, class_="scale", vector_effect="non-scaling-stroke"))
+        paths.append(("scale", f"M{width * 0.04:g} {height * 0.96:g}h{bars[-1] / overlay.pixel_mm:g}"))
         words.append(f"bar {bars[-1]:g} mm")
     described = ", ".join(
         f"{name}: {int(pair.prediction.sum())} pixels predicted, {int(pair.reference.sum())} in the reference, "
         f"{int((pair.prediction & pair.reference).sum())} shared"
         for name, pair in overlay.layers.items()
     )
-    picture = element(
-        "svg",
-        element("title", escape(on_one_line(f"{case}, {overlay.title}"))),
-        element("desc", escape(on_one_line(f"Errors of the prediction over the reference. {described}."))),
-        element("g", *parts, transform=f"scale(1 {overlay.aspect:g})" if overlay.aspect != 1 else None),
-        viewBox=f"0 0 {width} {height * overlay.aspect:g}",
-        role="img",
+    return View(
+        title=overlay.title,
+        said=", ".join(words),
+        described=f"Errors of the prediction over the reference. {described}.",
+        width=width,
+        height=height,
+        aspect=overlay.aspect,
+        image=address,
+        paths=[(kind, path) for kind, path in paths if path],
+        small=overlay.small,
     )
-    return _enlargeable(picture, f"{case}, {overlay.title}", said=", ".join(words), small=overlay.small)
 
 
-def _enlargeable(picture: str, title: str, *, said: str, small: bool = False) -> str:
-    enlarge = element("input", type="checkbox", aria_label=on_one_line(f"Enlarge {title}"))
-    label = element("span", escape(on_one_line(said)))
-    return element("label", enlarge, picture, label, class_="panel small" if small else "panel")
-
-
-def _trajectory_picture(
-    files: FreehandFormat, case: str, prediction: FreehandPrediction, reference: FreehandReference, caption: str
-) -> OverlayPicture:
+def _trajectory(
+    files: FreehandFormat, case: str, prediction: FreehandPrediction, reference: FreehandReference
+) -> list[View]:
     """The 3-D path of a scan and its errors over the frames, as `podium freehand plot` draws them."""
     found = scan_trajectory(files.read_reference(reference), prediction, grid=files.grid, threads=1)
-    image = element("image", href=data_address(draw_trajectory(found, title=case)), width=1200, height=600)
-    title = element("title", escape(on_one_line(f"{case}, trajectory")))
-    picture = element("svg", title, image, viewBox="0 0 1200 600", role="img")
-    panel = _enlargeable(picture, f"{case}, trajectory", said="trajectory and errors over the frames")
-    return OverlayPicture(title=case, caption=caption, layers=(), panels=[panel])
-
-
-def element(tag: str, *children: str, **attributes: object) -> str:
-    """`<tag attributes>children</tag>`; children are markup, attribute values are not.
-
-    A trailing underscore is dropped and the others become hyphens: `class_="axis", text_anchor="end"`.
-    """
-    written = "".join(
-        f' {name.rstrip("_").replace("_", "-")}="{escape(str(value))}"'
-        for name, value in attributes.items()
-        if value is not None
-    )
-    return f"<{tag}{written}>{''.join(children)}</{tag}>" if children else f"<{tag}{written}/>"
-
-
-def worst_captions(scored: ScoredCases | None) -> dict[str, str]:
-    """The worst cases, each with the figure that makes it one."""
-    if scored is None:
-        return {}
-    return {case: f"{scored.metric.title} {figure(scored.values[case])}" for case in scored.worst_first()[:OVERLAYS]}
+    address = data_address(draw_trajectory(found, title=case))
+    said = "trajectory and errors over the frames"
+    return [View(title="trajectory", said=said, width=1200, height=600, image=address)]
 
 
 @dataclass(frozen=True)
 class OverlaySource:
-    """The ground truth and the images, checked once for any number of submissions."""
+    """The ground truth and the images, checked once for any number of submissions; `viewer` are the viewer's scripts,
+    where one is wanted."""
 
     task: Task
     images: Sequence[SafeFile]
     executor: Executor
+    viewer: Sequence[str] = ()
 
     @classmethod
     @contextmanager
     def open(
-        cls, *, ground_truth: Path, images: Path | None, challenge: str, executor: Executor
+        cls, *, ground_truth: Path, images: Path | None, challenge: str, executor: Executor, viewer: Sequence[str] = ()
     ) -> Iterator["OverlaySource"]:
         """Read the ground truth of `challenge` and list the images; submissions are decoded in separate processes."""
         if images is not None and not images.is_dir():
@@ -171,19 +163,47 @@ class OverlaySource:
         loaded = load_challenge(folder)
         with decoders(libraries=loaded.format.libraries, logged=False):
             listed = list_files(images, trusted=True).files if images else ()
-            yield cls(prepare(folder, loaded, executor), listed, executor)
+            yield cls(prepare(folder, loaded, executor), listed, executor, viewer)
 
-    def draw(self, scored: ScoredCases | None, submission: Path, *, label: str) -> list[OverlayPicture]:
-        """The worst cases of one team's submission; `label` names the file that `scored` comes from.
+    def draw_all(
+        self, worst: Mapping[str, Mapping[str, str]], submissions: Mapping[str, Path], *, label: str
+    ) -> CasePictures:
+        """The worst cases of every team (case to caption), for as long as the page stays small."""
+        found: dict[str, Sequence[OverlayPicture]] = {}
+        has_volumes: list[bool] = []  # of every pictured case with a volume: whether the viewer shows it
+        room, viewer_room = _MOST_CHARACTERS, _MOST_IN_VIEWER
+        for team, captions in worst.items():
+            pictures = self.draw(captions, submissions[team], label=label)
+            room -= sum(picture.size for picture in pictures)
+            if room < 0:
+                break
+            for number, picture in enumerate(pictures):
+                if picture.volumes:
+                    viewer_room -= sum(len(each["image"]) + len(each["labels"]) for each in picture.volumes)
+                    has_volumes.append(viewer_room >= 0)
+                    pictures[number] = picture if viewer_room >= 0 else replace(picture, volumes=())
+            found[team] = pictures
+        notes = []
+        if len(found) < len(worst):
+            notes.append(f"{len(found)} of {len(worst)} teams have pictures: more would make the page too large.")
+        if self.viewer and not has_volumes:
+            notes.append(_NO_VOLUMES)
+        elif self.viewer:
+            shown = f"The 3-D viewer shows {sum(has_volumes)} of {count(len(has_volumes), 'pictured case')}"
+            notes.append(shown + ("." if all(has_volumes) else ": more would make the page too large."))
+        return CasePictures(by_team=found, notes=notes, scripts=self.viewer if any(has_volumes) else ())
+
+    def draw(self, captions: Mapping[str, str], submission: Path, *, label: str) -> list[OverlayPicture]:
+        """These cases of one team's submission; `label` names the file that they come from.
 
         Pseudonyms are resolved with the ground truth.
         """
-        captions = {self._true_name(case, label): caption for case, caption in worst_captions(scored).items()}
+        rows = {self._true_name(case, label): case for case in captions}
         challenge = self.task.challenge
         limit = challenge.format.submission_bytes(list(self.task.shapes.values()))
         with open_submission(submission, max_bytes=limit, shape=self.task.folder.common.submission) as opened:
             collected = challenge.format.collect(opened, self.task.references.keys())
-            lost = sorted(set(captions) - set(collected.predictions))
+            lost = sorted(set(rows) - set(collected.predictions))
             if lost:
                 raise UsageError(
                     f"{submission} has no prediction for '{lost[0]}', which is scored in {label}; "
@@ -192,23 +212,34 @@ class OverlaySource:
 
             def draw(case: str) -> OverlayPicture | None:
                 prediction, reference = collected.predictions[case], self.task.references[case]
+                row, caption = rows[case], captions[rows[case]]
                 if isinstance(challenge.format, FreehandFormat):
-                    return _trajectory_picture(challenge.format, case, prediction, reference, captions[case])
+                    views = _trajectory(challenge.format, case, prediction, reference)
+                    return OverlayPicture(row=row, title=case, caption=caption, views=views)
                 if challenge.overlays is None:
                     return None
-                views = challenge.overlays.draw(case, prediction, reference, self.images)
-                return overlay_picture(views, title=case, caption=captions[case]) if views else None
+                overlays = challenge.overlays.draw(case, prediction, reference, self.images)
+                if not overlays:
+                    return None
+                picture = overlay_picture(overlays, row=row, title=case, caption=caption)
+                return replace(
+                    picture,
+                    volumes=[
+                        packed_volume(overlay.volume)
+                        for overlay in overlays
+                        if self.viewer and overlay.volume is not None
+                    ],
+                )
 
-            outcomes = self.executor.run(list(captions), draw, label="drawing")
+            outcomes = self.executor.run(list(rows), draw, label="drawing")
         pictures = []
         for case, outcome in outcomes.items():
             if outcome.error is not None:
-                words = f"{captions[case]}. No picture: {outcome.error.removesuffix('.')}"
-                pictures.append(overlay_picture((), title=case, caption=words))
+                caption = f"{captions[rows[case]]}. No picture: {outcome.error.removesuffix('.')}"
+                pictures.append(OverlayPicture(row=rows[case], title=case, caption=caption))
             elif outcome.value is not None:
                 pictures.append(outcome.value)
-        rows = {self._true_name(case, label): case for case in worst_captions(scored)}
-        return [replace(picture, row=rows[picture.title]) for picture in pictures]
+        return pictures
 
     def _true_name(self, case: str, label: str) -> str:
         known = self.task.references
@@ -216,6 +247,77 @@ class OverlaySource:
         if found is None:
             raise UsageError(f"{label} has the case '{case}', which this ground truth does not have.")
         return found
+
+
+# Volumes for the viewer.
+
+
+def packed_volume(volume: LabelledVolume) -> dict[str, Any]:
+    """The part of a volume around all labels, thinned along its finest axes where it would be too large.
+
+    size     columns, rows, slices
+    matrix   three rows from a voxel to mm, to the right, to the front and up
+    image    its grey levels, black and white at the ends of `window`; "" where there is no image
+    labels   prediction and reference, one after the other
+    regions  the codes of every structure in `labels`
+    part     which part it is, in words
+    """
+    members: dict[tuple[str, ...], list[int]] = {}  # label values that are in the same structures share a code
+    labels = sorted({number for numbers in volume.regions.values() for number in numbers})
+    for number in labels:
+        members.setdefault(tuple(name for name, each in volume.regions.items() if number in each), []).append(number)
+    shape, geometry = volume.reference.shape, volume.geometry
+    spacing = np.array(geometry.spacing[::-1] if geometry else (1.0,) * 3)
+    ends = _bounding_box(np.isin(volume.prediction, labels) | np.isin(volume.reference, labels))
+    steps = np.ones(3, int)
+    while math.prod(-(-(stop - start) // step) for (start, stop), step in zip(ends, steps, strict=True)) > _MOST_VOXELS:
+        steps[np.argmin(spacing * steps)] += 1
+    part = tuple(slice(start, stop, int(step)) for (start, stop), step in zip(ends, steps, strict=True))
+    codes = np.zeros((2, *volume.reference[part].shape), np.uint8)
+    for code, numbers in enumerate(members.values(), start=1):
+        codes[np.isin([volume.prediction[part], volume.reference[part]], numbers)] = code
+    image = None if volume.image is None else volume.image[part]
+    axes = np.reshape(geometry.direction, (3, 3)) * geometry.spacing if geometry else np.eye(3)
+    first = np.array([start for start, _ in reversed(ends)])
+    corner = np.array(geometry.origin if geometry else (0.0,) * 3) + axes @ first
+    to_ras = np.array([[-1], [-1], [1]])  # ITK's axes run to the left and to the back
+    matrix = np.column_stack([axes * steps[::-1], corner]) * to_ras
+    cropped = _by_axis([stop - start for start, stop in ends])
+    words = [f"{cropped} of {_by_axis(shape)} voxels around all labels"] if cropped != _by_axis(shape) else []
+    if steps.max() > 1:
+        words.append(f"one of every {_by_axis(steps)}")
+    return {
+        "title": volume.title,
+        "size": list(codes.shape[:0:-1]),
+        "matrix": matrix.round(6).tolist(),
+        "window": list(grey_window(image)) if image is not None else [0, 1],
+        "image": _packed(grey_levels(image)) if image is not None else "",
+        "labels": _packed(codes),
+        "regions": {
+            name: [code for code, names in enumerate(members, start=1) if name in names] for name in volume.regions
+        },
+        "part": ", ".join(words),
+    }
+
+
+def _by_axis(numbers: Sequence[int] | NDArray[Any]) -> str:
+    """`columns × rows × slices`."""
+    return " × ".join(str(number) for number in reversed(numbers))
+
+
+def _bounding_box(mask: NDArray[np.bool_]) -> list[tuple[int, int]]:
+    """First and last index by axis with a margin; all of the array where nothing is set."""
+    if not mask.any():
+        return [(0, length) for length in mask.shape]
+    ends = []
+    for axis, length in enumerate(mask.shape):
+        found = np.flatnonzero(mask.any(axis=tuple(other for other in range(mask.ndim) if other != axis)))
+        ends.append((max(0, int(found[0]) - _MARGIN), min(length, int(found[-1]) + 1 + _MARGIN)))
+    return ends
+
+
+def _packed(values: NDArray[np.uint8]) -> str:
+    return b64encode(gzip.compress(values.tobytes(), 9, mtime=0)).decode("ascii")
 
 
 # Masks as SVG paths along the edges of their pixels: exact at any size.

@@ -47,6 +47,11 @@ class Table:
     title: str = ""
     kind: str = ""
 
+    @classmethod
+    def of(cls, columns: Mapping[str, Iterable[str]], caption: str = "", **more: str) -> "Table":
+        """By column, whose titles are the head."""
+        return cls(list(columns), list(zip(*columns.values(), strict=True)), caption, **more)
+
 
 @dataclass(frozen=True)
 class Exhibit:
@@ -84,14 +89,15 @@ class Exhibit:
 
 @dataclass(frozen=True)
 class Section:
-    """A part of a page, in the order in which its contents are shown. `nav` is its short title; the types of `final`,
-    `cases` and `teams` are those of `tables`."""
+    """A part of a page, in the order in which its contents are shown. `nav` is its short title, `links` are other pages
+    by their names; the types of `final`, `cases` and `teams` are those of `tables`."""
 
     anchor: str
     nav: str
     title: str
     words: Sequence[str] = ()
     notes: Sequence[str] = ()
+    links: Sequence[tuple[str, str]] = ()
     final: Any = None
     cases: Any = None
     overlays: Sequence[Any] = ()
@@ -155,8 +161,12 @@ def _drawing(exhibit: Exhibit, name: str) -> str:
 
 
 def write_report(report: Report, path: Path) -> None:
-    """The page at `path`, and the figures as SVG and PDF in a folder beside it."""
-    write_page(report.page, path)
+    """The page at `path`, whose folder is created if needed, and the figures as SVG and PDF in a folder beside it."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(report.page, encoding="utf-8", newline="\n")
+    except OSError as error:
+        raise UsageError(f"The report cannot be written to {path}: {error.strerror}.") from None
     folder = path.parent / FIGURES_FOLDER
     try:
         for exhibit in (each for each in report.exhibits if each.svg):
@@ -176,25 +186,19 @@ def _pdf(svg: str) -> bytes:
     return lines.sub(lambda found: b"".join(sorted(found[0].splitlines(True))), vl_convert.svg_to_pdf(svg))
 
 
-def write_page(page: str, path: Path) -> None:
-    """Write the file, and create its folder if needed."""
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(page, encoding="utf-8", newline="\n")
-    except OSError as error:
-        raise UsageError(f"The report cannot be written to {path}: {error.strerror}.") from None
-
-
 # The HTML file.
 
 
-def render(drawings: Drawings, **content: Any) -> str:
-    """The whole HTML file. Only the stylesheet, scripts and drawings of Vega, which escapes, are marked as safe."""
+def render(drawings: Drawings, viewer: Sequence[str] = (), **content: Any) -> Report:
+    """The whole HTML file and its figures; `viewer` are NiiVue and the module that ours continues. Only the stylesheet,
+    scripts and drawings of Vega, which escapes, are marked as safe."""
     exhibits, teams = drawings.exhibits, drawings.teams
     is_live = has_charts() and bool(exhibits)
-    script = files("podium.tools.report").joinpath("templates/page.js").read_text("utf-8")
-    scripts = [*([_library()] if is_live else []), script]
-    page: str = (
+    scripts = [*([_library()] if is_live else []), _template("page.js")]
+    if viewer:
+        scripts += [viewer[0], f"{viewer[1]}\n{_template('viewer.js')}"]
+    no_charts = missing_packages("vl-convert-python", extra="report").replace("This command", "A page with charts")
+    page = (
         _environment()
         .get_template("page.html.jinja")
         .render(
@@ -202,18 +206,15 @@ def render(drawings: Drawings, **content: Any) -> str:
             scripts=scripts,
             policy=_policy(_stylesheet(), scripts),
             has_charts=is_live,
+            has_viewer=bool(viewer),
             shared={"config": CONFIG, "teams": teams.names if teams else [], "labels": teams.labels if teams else []},
-            no_charts=missing_packages("vl-convert-python", extra="report").replace(
-                "This command", "A page with charts"
-            )
-            if exhibits and not is_live
-            else "",
+            no_charts=no_charts if exhibits and not is_live else "",
             metrics=list(dict.fromkeys(each.metric for each in exhibits if each.metric)),
             podium_version=__version__,
             **{"podium": (), "more_on_the_podium": "", **content},
         )
     )
-    return page
+    return Report(page=page, exhibits=exhibits)
 
 
 def _policy(style: str, scripts: Sequence[str]) -> str:
@@ -275,8 +276,11 @@ def _json(content: object) -> "Markup":
 
 @cache
 def _stylesheet() -> str:
-    style = files("podium.tools.report").joinpath("templates/page.css").read_text("utf-8")
-    return f"{stylesheet_variables()}{style}"
+    return f"{stylesheet_variables()}{_template('page.css')}"
+
+
+def _template(name: str) -> str:
+    return files("podium.tools.report").joinpath("templates", name).read_text("utf-8")
 
 
 def stylesheet_variables() -> str:

@@ -1,14 +1,14 @@
 """The reports of a ranking and of a consensus: podium, table, stability, metric by metric, team by team, methods."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
 from typing import Any
+from urllib.parse import quote
 
 import numpy as np
 
 from podium.tools.ranking.consensus import Consensus
-from podium.tools.ranking.output import calibration_sentences, rank_range
+from podium.tools.ranking.output import calibration_sentences
 from podium.tools.ranking.result import Interval, Ranking
 from podium.tools.ranking.wording import (
     NOTHING,
@@ -20,7 +20,6 @@ from podium.tools.ranking.wording import (
     fixed,
     interval_words,
     sentence,
-    with_interval,
 )
 from podium.tools.report import charts
 from podium.tools.report.charts import Teams
@@ -40,11 +39,12 @@ from podium.tools.report.exhibits import (
     significance_map,
     tau_violin,
 )
-from podium.tools.report.overlays import OverlayPicture
-from podium.tools.report.page import Drawings, Exhibit, Report, Section, Table, render
+from podium.tools.report.overlays import CasePictures
+from podium.tools.report.page import REPORT_FILE, Drawings, Exhibit, Report, Section, Table, render
 from podium.tools.report.tables import (
     arena_tables,
     calibration_tables,
+    consensus_table,
     differences_table,
     final_table,
     settings_table,
@@ -75,8 +75,9 @@ _METRIC_WORDS = (
 _MOST_ON_THE_PODIUM = 5
 
 
-def ranking_report(ranking: Ranking, overlays: Mapping[str, Sequence[OverlayPicture]] | None = None) -> Report:
-    """The whole HTML file and its figures; `overlays` of the worst cases by team, where the organiser gave images."""
+def ranking_report(ranking: Ranking, pictures: CasePictures | None = None) -> Report:
+    """The whole HTML file and its figures; `pictures` of the worst cases, where the organiser gave the submissions."""
+    pictures = pictures or CasePictures()
     values = case_values(ranking)
     teams = Teams([team.name for team in ranking.teams], [team.rank for team in ranking.teams])
     figures = Drawings(teams)
@@ -110,10 +111,12 @@ def ranking_report(ranking: Ranking, overlays: Mapping[str, Sequence[OverlayPict
     if exhibits := figures.add_all(metric_exhibits(ranking, teams, values)):
         sections.append(Section("metrics", "Metrics", "Metric by metric", [_METRIC_WORDS], exhibits=exhibits))
     if exhibits := figures.add_all(_rank_exhibits(ranking, teams, values)):
-        words = [_rank_words(sum(each.in_schemes for each in values))]
+        words, metrics = ["The ranks of the teams within each case."], sum(each.in_schemes for each in values)
+        if metrics > MOST_DETAILED:
+            words.append(f"{MOST_DETAILED} of {metrics} metrics are shown, in the order of the ranking's rule.")
         sections.append(Section("cases", "Cases", "Case by case", words, exhibits=exhibits))
     sections += [
-        Section("teams", "Teams", "Team by team", teams=team_pages(ranking, values, overlays or {})),
+        Section("teams", "Teams", "Team by team", notes=pictures.notes, teams=team_pages(ranking, values, pictures)),
         Section(
             *("methods", "Methods", "Methods"),
             words=[" ".join(ranking.methods.sentences)],
@@ -122,16 +125,7 @@ def ranking_report(ranking: Ranking, overlays: Mapping[str, Sequence[OverlayPict
         ),
     ]
     about = {"kicker": "Ranking", "heading": ranking.title, "facts": _facts(ranking)}
-    page = render(figures, **about, **_podium(_places(ranking)), sections=sections)
-    return Report(page=page, exhibits=figures.exhibits)
-
-
-def _rank_words(metrics: int) -> str:
-    """Which of the metrics that the schemes rank by have their own charts."""
-    words = "The ranks of the teams within each case."
-    if metrics <= MOST_DETAILED:
-        return words
-    return f"{words} {MOST_DETAILED} of {metrics} metrics are shown, in the order of the ranking's rule."
+    return render(figures, pictures.scripts, **about, **_podium(_scored_teams(ranking)), sections=sections)
 
 
 def _facts(ranking: Ranking) -> list[tuple[str, str]]:
@@ -145,25 +139,15 @@ def _facts(ranking: Ranking) -> list[tuple[str, str]]:
     ]
 
 
-@dataclass(frozen=True, kw_only=True)
-class PodiumPlace:
-    """A team, its rank, and its score as it is printed."""
-
-    rank: int
-    team: str
-    score: str
-    is_tied: bool = False
-
-
-def _places(ranking: Ranking) -> list[PodiumPlace]:
-    """Finalists of the arena are shown with their rating instead of the score."""
+def _scored_teams(ranking: Ranking) -> list[tuple[int, str, str]]:
+    """Rank, name and score of every ranked team; of finalists of the arena the rating instead of the score."""
     decimals = column_decimals(team.score for team in ranking.teams)
     ratings = ranking.arena.teams if ranking.arena else (None,) * len(ranking.teams)
     return [
-        PodiumPlace(
-            rank=team.rank,
-            team=team.name,
-            score=f"{ranking.deciding.score_title} {fixed(team.score, decimals)}"
+        (
+            team.rank,
+            team.name,
+            f"{ranking.deciding.score_title} {fixed(team.score, decimals)}"
             if found is None
             else f"Arena rating {fixed(found.rating, 1)}",
         )
@@ -172,10 +156,10 @@ def _places(ranking: Ranking) -> list[PodiumPlace]:
     ]
 
 
-def _podium(places: Sequence[PodiumPlace]) -> dict[str, Any]:
-    """Ranks 1 to 3 in the order of the ranking; ties beyond five places are counted."""
-    ranks = Counter(place.rank for place in places)
-    winners = [replace(place, is_tied=ranks[place.rank] > 1) for place in places if place.rank <= 3]
+def _podium(places: Sequence[tuple[int, str, str]]) -> dict[str, Any]:
+    """Ranks 1 to 3 in the order of the ranking, a mark where a rank is shared; ties beyond five places are counted."""
+    ranks = Counter(rank for rank, *_ in places)
+    winners = [(rank, "=" if ranks[rank] > 1 else "", *said) for rank, *said in places if rank <= 3]
     more = len(winners) - _MOST_ON_THE_PODIUM
     words = f"{count(more, 'further team')} tied on the podium are in the table." if more > 0 else ""
     return {"podium": winners[:_MOST_ON_THE_PODIUM], "more_on_the_podium": words}
@@ -334,54 +318,36 @@ def _settings(ranking: Ranking) -> Table:
 # The report of several tasks: the consensus of their rankings.
 
 
-def consensus_report(consensus: Consensus) -> Report:
-    """The whole HTML file and its figures."""
+def consensus_report(consensus: Consensus, folders: Sequence[str]) -> Report:
+    """The whole HTML file and its figures; the page of each task is in one of the `folders`."""
     teams = Teams(consensus.teams, consensus.consensus_ranks)
     figures = Drawings(teams)
-    places = [
-        PodiumPlace(rank=rank, team=team, score=f"Mean rank {fixed(mean, 2)}")
-        for rank, team, mean in zip(consensus.consensus_ranks, consensus.teams, consensus.mean_ranks, strict=True)
-    ]
+    means = [f"Mean rank {fixed(mean, 2)}" for mean in consensus.mean_ranks]
     drawn = []
     if consensus.stability is not None:
         drawn.append(blob_plot(teams, consensus.stability, consensus.consensus_ranks, confidence=consensus.confidence))
     ranks = np.array([consensus.consensus_ranks, *consensus.ranks], dtype=np.float64).T
     drawn.append(rank_lines(teams, ["Consensus", *consensus.tasks], ranks, what="task"))
-    taus = [
-        (task, NOTHING if tau is None else fixed(tau, 2))
-        for task, tau in zip(consensus.tasks, consensus.task_taus, strict=True)
-    ]
-    of_tasks = Table(("Task", "Kendall's τ-b to the consensus"), taus, "Agreement of each task with the consensus")
-    rule = (
-        "Teams are ranked by the mean of their ranks in the tasks. Each task has a page, in the folder with its name."
-    )
-    exhibits = figures.add_all(drawn)
+    taus = {"Task": consensus.tasks, "Kendall's τ-b to the consensus": [fixed(tau, 2) for tau in consensus.task_taus]}
+    links = [(task, f"{quote(folder)}/{REPORT_FILE}") for task, folder in zip(consensus.tasks, folders, strict=True)]
     sections = [
-        Section("ranking", "Ranking", "Ranking", [rule, *_kemeny(consensus)], tables=[_consensus_table(consensus)]),
-        Section("stability", "How certain?", "How certain is this ranking?", tables=[of_tasks], exhibits=exhibits),
+        Section(
+            *("ranking", "Ranking", "Ranking"),
+            words=["Teams are ranked by the mean of their ranks in the tasks.", *_kemeny(consensus)],
+            links=links,
+            final=consensus_table(consensus),
+        ),
+        Section(
+            *("stability", "How certain?", "How certain is this ranking?"),
+            tables=[Table.of(taus, "Agreement of each task with the consensus")],
+            exhibits=figures.add_all(drawn),
+        ),
         Section("methods", "Methods", "Methods", [" ".join(consensus.sentences)]),
     ]
     facts = [("Teams", f"{len(consensus.teams):,}"), ("Tasks", f"{len(consensus.tasks):,}")]
+    podium = _podium(list(zip(consensus.consensus_ranks, consensus.teams, means, strict=True)))
     about = {"kicker": "Consensus ranking", "heading": consensus.title, "facts": facts}
-    page = render(figures, **about, **_podium(places), sections=sections)
-    return Report(page=page, exhibits=figures.exhibits)
-
-
-def _consensus_table(consensus: Consensus) -> Table:
-    stable = consensus.stability
-    drawn = [f"Rank, {confidence_words(consensus.confidence)} interval", "Chance of winning"] if stable else []
-    kemeny = ["Kemeny place"] if consensus.kemeny else []
-    rows = []
-    for number, team in enumerate(consensus.teams):
-        mean = with_interval(consensus.mean_ranks[number], consensus.mean_rank_interval(number), 2)
-        cells = [str(consensus.consensus_ranks[number]), team, mean]
-        if stable:
-            cells.append(rank_range(stable.rank_intervals[number], " to "))
-            cells.append(chance(stable.win_probabilities[number], cases=consensus.cases))
-        if consensus.kemeny:
-            cells.append(str(consensus.kemeny.index(team) + 1))
-        rows.append((*cells, *(str(ranks[number]) for ranks in consensus.ranks)))
-    return Table(("Rank", "Team", "Mean rank", *drawn, *kemeny, *consensus.tasks), rows)
+    return render(figures, (), **about, **podium, sections=sections)
 
 
 def _kemeny(consensus: Consensus) -> list[str]:

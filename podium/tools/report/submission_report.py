@@ -23,27 +23,36 @@ from podium.tools.ranking.schemes import RankingOptions
 from podium.tools.ranking.wording import NO_VALUE, NOTHING, confidence_words, count, figure, listed, undefined_words
 from podium.tools.report.charts import Teams
 from podium.tools.report.exhibits import FIRST_METRIC_COLUMN, curves, diagram, distribution, figure_heatmap, title_of
-from podium.tools.report.overlays import OverlayPicture, ScoredCases
-from podium.tools.report.page import Drawings, Exhibit, Section, Table, render
-from podium.tools.report.tables import MOST_CELLS, CaseRow, CasesOfTeam, bad_first, settings_table, shown_words
+from podium.tools.report.overlays import CasePictures
+from podium.tools.report.page import Drawings, Exhibit, Report, Section, Table, render
+from podium.tools.report.tables import (
+    MOST_CELLS,
+    CaseRow,
+    CasesOfTeam,
+    bad_first,
+    settings_table,
+    shown_words,
+    worst_captions,
+)
 
 CONFIDENCE = 0.95
 REPLICATES = 1000
 _LONGEST = 1_000_000  # values of a curve; a file that declares more is not trusted
 
 
-def submission_report(file: TeamFile, challenge: AnyChallenge, overlays: Sequence[OverlayPicture] = ()) -> str:
-    """The whole HTML file. It contains nothing that metrics.json does not, except for the organiser's `overlays`."""
-    content = file.content
+def submission_report(file: TeamFile, challenge: AnyChallenge, pictures: CasePictures | None = None) -> Report:
+    """The whole HTML file. It contains nothing that metrics.json does not, except for the organiser's `pictures`."""
+    content, pictures = file.content, pictures or CasePictures()
+    overlays = pictures.of(file.team)
     counts = content.counts
     metrics = shown_metrics(challenge, content.results)
     figures = Drawings(files=False)
     scores = _scores(challenge, content.aggregates, score_intervals(file, challenge))
     sections = [Section("result", "Result", "Result", [_summary(file)], _notes(file), tables=[scores])]
-    cases = _cases(file, metrics, {each.row or each.title for each in overlays})
+    cases = _cases(file, metrics, {each.row for each in overlays})
     if cases.rows:
         words = [_case_words(content.results, metrics)]
-        sections.append(Section("cases", "Cases", "Cases", words, cases=cases, overlays=overlays))
+        sections.append(Section("cases", "Cases", "Cases", words, pictures.notes, cases=cases, overlays=overlays))
     distributions = (
         distribution(metric, [(row.case, row.status, value_of(row, metric)) for row in content.results], column=column)
         for column, metric in enumerate(metrics, FIRST_METRIC_COLUMN)
@@ -60,7 +69,8 @@ def submission_report(file: TeamFile, challenge: AnyChallenge, overlays: Sequenc
     numbers = {"Cases": counts.expected, "Scored": counts.scored, "Failed": counts.failed, "Missing": counts.missing}
     facts = [("Submission", file.team), ("Version", content.version)]
     facts += [(name, f"{number:,}") for name, number in numbers.items()]
-    return render(figures, kicker="Submission report", heading=content.title, facts=facts, sections=sections)
+    about = {"kicker": "Submission report", "heading": content.title, "facts": facts}
+    return render(figures, pictures.scripts, **about, sections=sections)
 
 
 def score_intervals(file: TeamFile, challenge: AnyChallenge) -> dict[str, str]:
@@ -99,12 +109,13 @@ def shown_metrics(challenge: AnyChallenge, rows: Sequence[CaseResult]) -> list[M
     return sorted(found, key=lambda metric: metric.name not in order)
 
 
-def submission_cases(file: TeamFile, challenge: AnyChallenge) -> ScoredCases | None:
-    """The scored cases by the metric that decides which are bad; None where the rows contain none."""
-    for metric in shown_metrics(challenge, file.content.results)[:1]:
-        values = {row.case: value_of(row, metric) for row in file.content.results if row.status == "scored"}
-        return ScoredCases(metric=metric, values={case: value for case, value in values.items() if value is not None})
-    return None
+def worst_of_submission(file: TeamFile, challenge: AnyChallenge) -> dict[str, str]:
+    """The worst cases by the metric that decides which are bad; empty where the rows contain none."""
+    rows = file.content.results
+    for metric in shown_metrics(challenge, rows)[:1]:
+        values = [value_of(row, metric) for row in rows]
+        return worst_captions([row.case for row in rows], [row.status for row in rows], values, metric)
+    return {}
 
 
 def _summary(file: TeamFile) -> str:
@@ -217,7 +228,7 @@ def _cases(file: TeamFile, metrics: Sequence[Metric], pictures: Collection[str])
         )
         for number in order[: max(1, MOST_CELLS // max(1, len(metrics)))]
     ]
-    head = ("Case", "Status", *map(title_of, metrics), "Message")
+    head = ("Case", "Status", *map(title_of, metrics))
     return CasesOfTeam(team=0, name=file.team, head=head, rows=rows, note=shown_words(len(rows), len(order)))
 
 

@@ -1,7 +1,8 @@
 """The tables of a ranking's report: the final table, neighbours, the arena, the judge, every team, and the settings."""
 
 import math
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,6 +10,7 @@ import numpy as np
 
 from podium.metrics import Floats
 from podium.metrics.declaration import Metric
+from podium.tools.ranking.consensus import Consensus
 from podium.tools.ranking.output import (
     TableColumn,
     figure_rows,
@@ -16,7 +18,7 @@ from podium.tools.ranking.output import (
     table_columns,
     team_rows,
 )
-from podium.tools.ranking.result import Calibration, Ranking, Team
+from podium.tools.ranking.result import Calibration, Interval, Ranking, Team
 from podium.tools.ranking.statistics import Ranks, case_positions
 from podium.tools.ranking.wording import (
     NO_VALUE,
@@ -35,15 +37,18 @@ from podium.tools.ranking.wording import (
     with_interval,
 )
 from podium.tools.report.exhibits import CaseValues, case_values
-from podium.tools.report.overlays import OverlayPicture, ScoredCases
+from podium.tools.report.overlays import CasePictures, OverlayPicture
 from podium.tools.report.page import Table
+
+OVERLAYS = 4
+"""How many of a submission's worst cases have a picture."""
 
 MOST_CELLS = 120_000
 """Of all tables of cases: with more, the page would be too large; each team's table then has its worst cases."""
 
 _MANY = 5  # at least this many numbers of one setting, such as a tolerance per label, share one row
 _WHY_SAME = (
-    " An interval may exclude 0 within one group: groups compare a team with the best team of its group, and p is "
+    ". An interval may exclude 0 within one group: groups compare a team with the best team of its group, and p is "
     "adjusted (Holm) over all comparisons with that team, while an interval is of one pair alone"
 )
 
@@ -61,22 +66,24 @@ class FinalCell:
 
 @dataclass(frozen=True, kw_only=True)
 class FinalRow:
-    """A team in the final table; `anchor` is its place on the page."""
+    """A team in the final table; `anchor` is its place on the page, where it has one."""
 
     rank: str
-    team: Team
-    anchor: str
-    starts_group: bool
+    name: str
+    anchor: str = ""
+    is_finalist: bool = False
+    starts_group: bool = False
     cells: Sequence[FinalCell]
 
 
 @dataclass(frozen=True, kw_only=True)
 class FinalTable:
-    """The final table, with rank and team before the `columns`."""
+    """The final table, with rank and team before the `columns`; `files` have it too."""
 
     columns: Sequence[TableColumn]
     rows: Sequence[FinalRow]
     note: str
+    files: Mapping[str, str]
 
 
 def final_table(ranking: Ranking) -> FinalTable:
@@ -85,14 +92,47 @@ def final_table(ranking: Ranking) -> FinalTable:
     rows = [
         FinalRow(
             rank=rank_words(team),
-            team=team,
+            name=team.name,
             anchor=anchor(number),
+            is_finalist=team.finalist,
             starts_group=number > 0 and team.group != ranking.teams[number - 1].group,
             cells=[_final_cell(column, number) for column in columns],
         )
         for number, team in enumerate(ranking.teams)
     ]
-    return FinalTable(columns=columns, rows=rows, note=_note(ranking))
+    return FinalTable(
+        columns=columns, rows=rows, note=_note(ranking), files={"CSV": "ranking.csv", "LaTeX": "ranking.tex"}
+    )
+
+
+def consensus_table(consensus: Consensus) -> FinalTable:
+    """Mean rank, what the bootstrap says about it, and the rank in every task."""
+    numbers, stable = range(len(consensus.teams)), consensus.stability
+
+    def column(title: str, cells: Sequence[Any], **more: Any) -> TableColumn:
+        return TableColumn(title=title, short_title=title, cells=cells, **more)
+
+    columns = [
+        column("Mean rank", consensus.mean_ranks, intervals=consensus.mean_rank_intervals, decimals=2, kind="score")
+    ]
+    if stable:
+        wins = [chance(each, cases=consensus.cases) for each in stable.win_probabilities]
+        columns.append(column(f"Rank, {confidence_words(consensus.confidence)} interval", stable.rank_intervals))
+        columns.append(column("Chance of winning", wins))
+    if consensus.kemeny:
+        columns.append(column("Kemeny place", [consensus.kemeny.index(team) + 1 for team in consensus.teams]))
+    columns += [column(task, ranks) for task, ranks in zip(consensus.tasks, consensus.ranks, strict=True)]
+    ranks = Counter(consensus.consensus_ranks)
+    rows = [
+        FinalRow(
+            rank=f"{rank}{'=' if ranks[rank] > 1 else ''}",
+            name=consensus.teams[number],
+            cells=[_final_cell(each, number) for each in columns],
+        )
+        for number, rank in zip(numbers, consensus.consensus_ranks, strict=True)
+    ]
+    note = "Teams of equal rank are marked with =. The last columns are the ranks in the tasks."
+    return FinalTable(columns=columns, rows=rows, note=note, files={"CSV": "consensus.csv"})
 
 
 def _final_cell(column: TableColumn, number: int) -> FinalCell:
@@ -142,36 +182,33 @@ def differences_table(ranking: Ranking) -> Table | None:
     """Every team compared with the next one."""
     if not ranking.differences:
         return None
-    decimals = column_decimals(team.score for team in ranking.teams)
+    found, decimals = ranking.differences, column_decimals(team.score for team in ranking.teams)
     teams = {team.name: team for team in ranking.teams}
-    rows, explained = [], ""
-    for each in ranking.differences:
-        better, worse = teams[each.better], teams[each.worse]
-        groups = "same" if better.group == worse.group else "different"
-        if None in (better.group, worse.group):
-            groups = NO_VALUE
-        elif groups == "same" and each.interval and each.interval[0] * each.interval[1] > 0:
-            groups, explained = f"same (p = {probability(worse.group_p)})", _WHY_SAME
-        rows.append(
-            (
-                each.better,
-                each.worse,
-                fixed(each.difference, decimals),
-                interval_words(each.interval, decimals) or NOTHING,
-                chance(each.probability_ahead, cases=len(ranking.cases)),
-                groups,
-            )
-        )
-    head = (
-        "Team",
-        "Next team",
-        f"Difference in {ranking.deciding.score_title}",
-        f"{confidence_words(ranking.methods.confidence)} interval",
-        "Probability of being ahead",
-        "Groups",
+    groups = [_group_words(teams[each.better], teams[each.worse], each.interval) for each in found]
+    explained = _WHY_SAME if any("p = " in words for words in groups) else ""
+    return Table.of(
+        {
+            "Team": [each.better for each in found],
+            "Next team": [each.worse for each in found],
+            f"Difference in {ranking.deciding.score_title}": [fixed(each.difference, decimals) for each in found],
+            f"{confidence_words(ranking.methods.confidence)} interval": [
+                interval_words(each.interval, decimals) or NOTHING for each in found
+            ],
+            "Probability of being ahead": [chance(each.probability_ahead, cases=len(ranking.cases)) for each in found],
+            "Groups": groups,
+        },
+        f"Every team compared with the next one over the same resampled cases{explained}",
+        title="Neighbours compared",
+        kind="names",
     )
-    caption = f"Every team compared with the next one over the same resampled cases.{explained}"
-    return Table(head, rows, caption.removesuffix("."), title="Neighbours compared")
+
+
+def _group_words(better: Team, worse: Team, interval: Interval | None) -> str:
+    if None in (better.group, worse.group):
+        return NO_VALUE
+    if better.group != worse.group:
+        return "different"
+    return f"same (p = {probability(worse.group_p)})" if interval and interval[0] * interval[1] > 0 else "same"
 
 
 def arena_tables(ranking: Ranking) -> tuple[Sequence[str], Table | None]:
@@ -189,22 +226,19 @@ def arena_tables(ranking: Ranking) -> tuple[Sequence[str], Table | None]:
             else " ".join(["The stop rule does not hold.", *arena.stop_rule_missing])
         )
     finalists = [(team, found) for team, found in zip(ranking.teams, arena.teams, strict=True) if found is not None]
-    rows = [
-        (
-            team.name,
-            rank_words(team),
-            fixed(found.rating, 1),
-            fixed(found.bradley_terry, 1),
-            interval_words(found.interval, 1) or NOTHING,
-            *(
-                NOTHING if number is None else str(number)
-                for number in (found.group, found.votes, found.wins, found.losses, found.ties)
-            ),
-        )
-        for team, found in finalists
-    ]
-    head = ("Team", "Rank", "Rating", "Bradley-Terry", "Its interval", "Group", "Votes", "Wins", "Losses", "Ties")
-    return words, Table(head=head, rows=rows, caption="The finalists in the arena")
+    counts = {
+        name.capitalize(): [figure(getattr(found, name)) for _, found in finalists]
+        for name in ("group", "votes", "wins", "losses", "ties")
+    }
+    columns = {
+        "Team": [team.name for team, _ in finalists],
+        "Rank": [rank_words(team) for team, _ in finalists],
+        "Rating": [fixed(found.rating, 1) for _, found in finalists],
+        "Bradley-Terry": [fixed(found.bradley_terry, 1) for _, found in finalists],
+        "Its interval": [interval_words(found.interval, 1) or NOTHING for _, found in finalists],
+        **counts,
+    }
+    return words, Table.of(columns, "The finalists in the arena")
 
 
 def calibration_tables(calibration: Calibration) -> list[Table]:
@@ -265,10 +299,8 @@ class TeamPage:
     overlays: Sequence[OverlayPicture]
 
 
-def team_pages(
-    ranking: Ranking, values: Sequence[CaseValues], overlays: Mapping[str, Sequence[OverlayPicture]]
-) -> list[TeamPage]:
-    """In the order of the ranking; `overlays` by team, where the organiser gave images."""
+def team_pages(ranking: Ranking, values: Sequence[CaseValues], pictures: CasePictures) -> list[TeamPage]:
+    """In the order of the ranking."""
     means = {each.metric.name: np.array(each.means, dtype=np.float64) for each in values}
     ranks = {
         each.metric.name: case_positions(means[each.metric.name][:, None], each.metric.direction)[:, 0]
@@ -282,8 +314,8 @@ def team_pages(
             summary=_summary(ranking, row),
             strengths=_strengths(row, values, ranks),
             standing=_standing(row, values, means, ranks),
-            cases=_team_cases(ranking, values, row, {each.row or each.title for each in overlays.get(team.name, ())}),
-            overlays=overlays.get(team.name, ()),
+            cases=_team_cases(ranking, values, row, {each.row for each in pictures.of(team.name)}),
+            overlays=pictures.of(team.name),
         )
         for row, team in enumerate(ranking.teams)
     ]
@@ -316,7 +348,7 @@ def _team_cases(ranking: Ranking, values: Sequence[CaseValues], row: int, pictur
     return CasesOfTeam(
         team=row,
         name=ranking.teams[row].name,
-        head=("Case", "Status", *(each.title for each in values), *compared, "Message"),
+        head=("Case", "Status", *(each.title for each in values), *compared),
         rows=rows,
         note=shown_words(len(rows), len(order)),
     )
@@ -401,43 +433,46 @@ def _standing(
     means: Mapping[str, Floats],
     ranks: Mapping[str, Ranks],
 ) -> Table:
-    rows = []
-    for each in values:
-        metric = each.metric
-        all_means = means[metric.name]
-        best = float((np.fmax if metric.direction == "higher" else np.fmin).reduce(all_means))
-        unit = f" ({metric.unit})" if metric.unit else ""
-        decimals = even_decimals(each.means)
-        interval = each.intervals[row] if each.intervals else None
-        rows.append(
-            (
-                f"{metric.title}{unit}",
-                str(ranks[metric.name][row]),
-                fixed(float(all_means[row]), decimals),
-                interval_words(interval, decimals) or NOTHING,
-                fixed(best, decimals),
-            )
-        )
-    return Table(head=("Metric", "Rank", "Mean", "Its interval", "Best"), rows=rows)
+    decimals = [even_decimals(each.means) for each in values]
 
+    def written(figures: Iterable[float]) -> list[str]:
+        return [fixed(float(each), number) for each, number in zip(figures, decimals, strict=True)]
 
-def team_cases(ranking: Ranking, row: int) -> ScoredCases | None:
-    """The cases of a team by the metric that decides which are bad; None where the ranking has no per-case values."""
-    values = case_values(ranking)  # those that the schemes rank by come first
-    return _scored_cases(row, values[0], ranking) if values else None
-
-
-def _scored_cases(row: int, each: CaseValues, ranking: Ranking) -> ScoredCases:
-    """The scored cases with a value; a perfect case is never a bad one."""
-    perfect = each.metric.highest if each.metric.direction == "higher" else each.metric.lowest
-    return ScoredCases(
-        metric=each.metric,
-        values={
-            case: float(value)
-            for case, status, value in zip(ranking.cases, ranking.statuses[row], each.filled[row], strict=True)
-            if status == "scored" and not np.isnan(value) and value != perfect
-        },
+    spans = [each.intervals[row] if each.intervals else None for each in values]
+    return Table.of(
+        {
+            "Metric": [each.title for each in values],
+            "Rank": [str(ranks[each.metric.name][row]) for each in values],
+            "Mean": written(means[each.metric.name][row] for each in values),
+            "Its interval": [interval_words(*each) or NOTHING for each in zip(spans, decimals, strict=True)],
+            "Best": written(
+                (np.fmax if each.metric.direction == "higher" else np.fmin).reduce(means[each.metric.name])
+                for each in values
+            ),
+        }
     )
+
+
+def worst_of_teams(ranking: Ranking) -> dict[str, dict[str, str]]:
+    """The worst cases of every team by the first metric that the schemes rank by; none without per-case values."""
+    return {
+        team.name: worst_captions(ranking.cases, ranking.statuses[row], values.filled[row].tolist(), values.metric)
+        for values in case_values(ranking)[:1]
+        for row, team in enumerate(ranking.teams)
+    }
+
+
+def worst_captions(
+    cases: Sequence[str], statuses: Sequence[str], values: Sequence[float | None], metric: Metric
+) -> dict[str, str]:
+    """The worst scored cases, each with the figure that makes it one; a perfect case is never a bad one."""
+    perfect = metric.highest if metric.direction == "higher" else metric.lowest
+    bad = [
+        number
+        for number in bad_first(statuses, values, metric)
+        if statuses[number] == "scored" and values[number] not in (None, perfect) and values[number] == values[number]
+    ]
+    return {cases[number]: f"{metric.title} {figure(values[number])}" for number in bad[:OVERLAYS]}
 
 
 # The settings.

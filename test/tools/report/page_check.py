@@ -63,7 +63,8 @@ class Page(HTMLParser):
             if name == "id":
                 self.ids.append(value)
             if name in ("href", "src", "xlink:href", "action", "data"):
-                is_beside = re.fullmatch(r"figures/[a-z0-9-]+\.(svg|pdf)|ranking\.(csv|tex)", value)
+                beside = r"figures/[a-z0-9-]+\.(svg|pdf)|ranking\.(csv|tex)|consensus\.csv|[\w%.-]+/report\.html"
+                is_beside = re.fullmatch(beside, value)
                 is_inside = value.startswith(("#", "data:image/png;base64,"))
                 assert is_inside or (tag == "a" and is_beside), f"{tag} {name}={value[:60]}"
                 if value.startswith("#"):

@@ -18,9 +18,11 @@ from tools.arena.browsing import PHONE, open_browser, why_no_browser
 from tools.report.made_rankings import golden_ranking, large_ranking
 
 from podium.challenges.base import Outlined, Overlay
-from podium.tools.report.overlays import overlay_picture
+from podium.tools.ranking.consensus import Consensus
+from podium.tools.ranking.result import Calibration, TeamEstimate
+from podium.tools.report.overlays import CasePictures, overlay_picture
 from podium.tools.report.page import write_report
-from podium.tools.report.ranking_report import ranking_report
+from podium.tools.report.ranking_report import consensus_report, ranking_report
 
 DESKTOP = {"viewport": {"width": 1280, "height": 900}}
 LOOKS: dict[str, dict[str, Any]] = {
@@ -52,18 +54,46 @@ def browser() -> Iterator[Browser]:
 def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     mask = np.eye(8, dtype=bool)
     overlay = Overlay(title="View", image=None, layers={"plaque": Outlined(prediction=mask, reference=mask)})
-    picture = overlay_picture([overlay], title="c8", caption="Dice 0.3")
+    picture = overlay_picture([overlay], row="c8", title="c8", caption="Dice 0.3")
     many = large_ranking(teams=20, cases=30, metrics=14)
     rankings = {
-        "golden": ranking_report(golden_ranking(), {"A": [picture]}),
+        "golden": ranking_report(golden_ranking(), CasePictures(by_team={"A": [picture]})),
         "large": ranking_report(large_ranking(teams=20, cases=30, metrics=4)),
         "many": ranking_report(many),
-        "hostile": ranking_report(dataclasses.replace(golden_ranking(HOSTILE), cases=(*HOSTILE, *"abcd"))),
+        "hostile": ranking_report(
+            dataclasses.replace(golden_ranking(HOSTILE), cases=(*HOSTILE, *"abcd")),
+            CasePictures(
+                by_team={
+                    HOSTILE[0]: [dataclasses.replace(picture, row=HOSTILE[1], title=HOSTILE[1], caption=HOSTILE[0])]
+                }
+            ),
+        ),
     }
+    estimate = {"votes": 9, "voted_cases": 3, "weight": 0.5, "worth": 12.0}
+    shares = {f"by_{name}": 0.6 for name in ("votes", "judge", "both")}
+    ends = {f"{name}_interval": (0.4, 0.8) for name in shares}
+    judged = Calibration(
+        **{"podium_version": "1", "judge": "model", "votes": 9, "raters": 2, "voted_cases": 3, "cases": 8},
+        **{"confidence": 0.95, "replicates": 100, "seed": 0, "figures": (), "notes": ()},
+        teams=tuple(TeamEstimate(name=name, **estimate, **shares, **ends) for name in "BCAD"),
+    )
+    rankings["judged"] = ranking_report(dataclasses.replace(golden_ranking(), calibration=judged))
+    agreed = Consensus(
+        **{
+            "title": "Two tasks",
+            "tasks": ("Liver & spleen", HOSTILE[0]),
+            "teams": (HOSTILE[0], *HOSTILE[2:]),
+        },
+        **{"consensus_ranks": (1, 1, 3), "mean_ranks": (1.5, 1.5, 3.0), "mean_rank_intervals": None},
+        **{"ranks": ((1, 2, 3), (2, 1, 3)), "task_taus": (0.8, None), "kemeny": None, "kemeny_disagreements": None},
+        **{"stability": None, "confidence": 0.95, "cases": 8, "sentences": ("Teams were ranked.",)},
+    )
+    rankings["consensus"] = consensus_report(agreed, ["liver & spleen", "other"])
     found = {}
     for name, report in rankings.items():
         found[name] = tmp_path_factory.mktemp(name) / "report.html"
         write_report(report, found[name])
+    write_report(rankings["golden"], found["consensus"].parent / "liver & spleen/report.html")
     return found
 
 
@@ -77,14 +107,15 @@ def until(page: BrowserPage, expression: str) -> None:
 
 
 def open_page(browser: Browser, path: Path, look: str = "desktop") -> tuple[BrowserPage, list[str]]:
-    """The page with all its charts drawn, and what the browser complained of."""
+    """The page with all its charts drawn and seen, and what the browser complained of."""
     page = browser.new_page(**LOOKS[look])
     said: list[str] = []
     page.on("console", lambda message: said.append(message.text) if message.type == "error" else None)
     page.on("pageerror", lambda error: said.append(str(error)))
     page.goto(path.as_uri())
     page.evaluate("document.documentElement.style.scrollBehavior = 'auto'")
-    until(page, f"(scrollBy(0, 700), {ALL_DRAWN})")
+    until(page, ALL_DRAWN)
+    until(page, "(scrollBy(0, 700), scrollY + innerHeight + 1 >= document.documentElement.scrollHeight)")
     page.evaluate("scrollTo(0, 0)")
     return page, said
 
@@ -225,6 +256,37 @@ def test_without_javascript_everything_is_there(browser: Browser, pages: dict[st
         page.locator("figure:has(.still:empty) table:visible").count()
         == page.locator("figure:has(.still:empty)").count()
     )
+    page.close()
+
+
+@pytest.mark.parametrize("name", ["golden", "hostile", "many", "judged", "consensus"])
+def test_printed_pages_fit_their_paper(browser: Browser, pages: dict[str, Path], name: str) -> None:
+    """A browser prints a page smaller where anything is wider than the paper: 182 mm between the margins of A4."""
+    page = browser.new_page(viewport={"width": 688, "height": 970})
+    page.goto(pages[name].as_uri())
+    until(page, ALL_DRAWN)  # nobody scrolls: what is printed later is drawn all the same
+    page.emulate_media(media="print")
+    assert page.evaluate("document.documentElement.scrollWidth") <= 688
+    wide = "[...document.querySelectorAll('main *')].filter(one => one.getBoundingClientRect().right > 689)"
+    assert page.evaluate(f"{wide}.map(one => one.outerHTML.slice(0, 90))") == []
+    page.close()
+
+
+def test_three_intervals_of_a_team_stand_close_together(browser: Browser, pages: dict[str, Path]) -> None:
+    page, _ = open_page(browser, pages["judged"])
+    box = page.locator("#figure-comparisons-won .live svg").bounding_box()
+    assert box
+    assert box["height"] < 4 * 100
+    page.close()
+
+
+def test_a_consensus_leads_to_its_tasks(browser: Browser, pages: dict[str, Path]) -> None:
+    page, said = open_page(browser, pages["consensus"])
+    assert said == []
+    assert page.locator(".final tbody td.rank").all_inner_texts() == ["1=", "1=", "3"]
+    assert page.locator(".final tbody th").all_inner_texts() == [HOSTILE[0], *HOSTILE[2:]]
+    page.get_by_role("link", name="Liver & spleen").click()
+    assert page.get_by_role("heading", level=1).inner_text() == "Four teams, eight cases"
     page.close()
 
 

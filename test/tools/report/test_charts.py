@@ -42,11 +42,12 @@ from podium.tools.report.exhibits import (
     summarise,
     tau_violin,
 )
-from podium.tools.report.overlays import element, fill_path, outline_path
+from podium.tools.report.overlays import fill_path, outline_path
 from podium.tools.report.page import Drawings, Exhibit
 from podium.tools.report.png import grey_levels, grey_window, png_file, reduced
 from podium.tools.report.ranking_report import ranking_report
 from podium.tools.report.submission_report import curve_of
+from podium.tools.report.tables import worst_captions
 
 DICE = Metric(name="dice", title="Dice", direction="higher", lowest=0, highest=1, worst=0)
 HD = Metric(name="hd", title="HD95", direction="lower", lowest=0, highest=math.inf, worst=math.inf, unit="mm")
@@ -238,6 +239,28 @@ def test_a_distribution_counts_every_case_once() -> None:
 def test_a_distribution_of_little_is_still_a_chart(values: list[float | None]) -> None:
     exhibit = distribution(HD, [(f"c{n}", "scored", value) for n, value in enumerate(values)], column=2)
     ElementTree.fromstring(Drawings().add(exhibit).svg)
+
+
+def test_equal_values_are_one_bar_around_the_value() -> None:
+    """Not one from the value to the end of the axis."""
+    exhibit = distribution(HD, [("a", "scored", 3.0), ("b", "scored", 3.0)], column=2)
+    (bar,) = rows_of(exhibit)
+    assert bar["cases"] == 2
+    assert (bar["low"] + bar["high"]) / 2 == pytest.approx(3.0)
+    low, high = exhibit.chart["layer"][0]["encoding"]["x"]["scale"]["domain"]
+    assert bar["high"] - bar["low"] < 0.1 * (high - low)
+
+
+def test_ranks_at_the_ends_of_lines_stay_beside_names_from_right_to_left() -> None:
+    exhibit = rank_lines(Teams(["فريق"]), ["one", "two"], np.array([[1.0, 1.0]]))
+    assert [row["text"] for row in rows_of(exhibit, "ends")] == ["\u2068فريق\u2069  1", "1  \u2068فريق\u2069"]
+
+
+def test_the_worst_cases_are_scored_defined_and_not_perfect() -> None:
+    values = [0.4, None, 1.0, math.nan, 0.2, 0.9, 0.3, 0.5, 0.0]
+    statuses = ["scored"] * 8 + ["failed"]
+    found = worst_captions([f"c{number}" for number in range(9)], statuses, values, DICE)
+    assert found == {"c4": "Dice 0.2000", "c6": "Dice 0.3000", "c0": "Dice 0.4000", "c7": "Dice 0.5000"}
 
 
 def test_curves_by_hand() -> None:
@@ -463,11 +486,6 @@ def test_many_metrics_have_maps_too() -> None:
 
 
 # Overlays and PNG.
-
-
-def test_attributes_of_overlays_are_text() -> None:
-    tree = ElementTree.fromstring(element("rect", class_=HOSTILE, vector_effect="x"))
-    assert (tree.get("class"), tree.get("vector-effect")) == (HOSTILE, "x")
 
 
 def test_the_outline_of_one_pixel_and_of_a_ring() -> None:

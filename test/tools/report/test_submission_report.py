@@ -72,8 +72,7 @@ def test_a_participant_sees_scores_problems_and_worst_cases(metrics: Path, tmp_p
     assert "6 of 12 cases were scored. 5 failed and 1 missing" in page.all_words
     cases = page.table("Case", "Status", "Segmentation")
     assert [row[1] for row in cases] == ["failed"] * 5 + ["missing"] + ["scored"] * 6, "failed and missing cases first"
-    failed = next(row for row in cases if row[0] == "csv_0113")
-    assert failed[-1].startswith("'csv_0113_pred.h5: trans_mask' holds the value 7")
+    assert sum(row[0].startswith("csv_0113'csv_0113_pred.h5: trans_mask' holds the value 7") for row in cases) == 1
     worst = cases[6:]
     values = [float(row[2]) for row in worst]
     assert values == sorted(values)
@@ -114,13 +113,13 @@ def test_overlays_show_the_worst_cases(metrics: Path, tmp_path: Path) -> None:
     assert 2 * shared / (predicted + reference) == pytest.approx(metrics_of[worst[0]]["dice"]["long_plaque"])
     areas = {"false-positive": 0, "false-negative": 0}
     first = page.text.partition(titles[0])[2].partition("</svg>")[0]
-    for path, kind in re.findall(r'<path d="([^"]*)" class="(false-\w+)"', first):
+    for kind, path in re.findall(r'<path class="(false-\w+)" d="([^"]*)"', first):
         areas[kind] += sum(map(int, re.findall(r"h(\d+)v1", path)))
     pixels = re.findall(r"(\d+) pixels predicted, (\d+) in the reference, (\d+) shared", described)
     assert areas["false-positive"] == sum(int(predicted) - int(shared) for predicted, _, shared in pixels)
     assert areas["false-negative"] == sum(int(reference) - int(shared) for _, reference, shared in pixels)
     assert re.search(r"Longitudinal, window [\d.]+ to [\d.]+", page.all_words)
-    assert page.text.count(f'<input type="checkbox" aria-label="Enlarge {titles[0]}"/>') == 1
+    assert page.text.count(f'<input type="checkbox" aria-label="Enlarge {titles[0]}">') == 1
 
 
 def test_overlays_find_the_cases_behind_pseudonyms(tmp_path: Path) -> None:
@@ -212,10 +211,10 @@ def test_a_file_that_is_not_there(tmp_path: Path, capfd: pytest.CaptureFixture[s
 
 
 def test_overlays_need_a_submission_and_the_ground_truth(metrics: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    words = "Overlays need both --submission and --ground-truth."
-    assert refusal(capfd, metrics, "--images", IMAGES) == words
-    assert refusal(capfd, metrics, *overlay_options()[:4]) == words
-    assert refusal(capfd, metrics, *overlay_options()[4:]) == words
+    words = "Pictures of cases need --submission and --ground-truth; "
+    assert refusal(capfd, metrics, "--images", IMAGES) == f"{words}--submission and --ground-truth are missing."
+    assert refusal(capfd, metrics, *overlay_options()[:4]) == f"{words}--ground-truth is missing."
+    assert refusal(capfd, metrics, *overlay_options()[4:]) == f"{words}--submission is missing."
 
 
 def test_without_images_errors_are_drawn_on_black(metrics: Path, tmp_path: Path) -> None:

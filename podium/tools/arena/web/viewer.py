@@ -1,4 +1,5 @@
-"""NiiVue, which draws volumes and meshes: fetched once with npm, checked against the lock, and served by us.
+"""NiiVue, which draws volumes and meshes: fetched once with npm, checked against the lock, and served by us or part of
+a report's page.
 
 Without it the pages show plain slices. It is never committed and never loaded from another host.
 """
@@ -44,6 +45,16 @@ def install_viewer(target: Path = LIBRARY) -> bool:
     except OSError as error:
         raise UsageError(f"{target} cannot be written: {error.strerror}.") from None
     return True
+
+
+def viewer_scripts() -> tuple[str, str]:
+    """For a page without a server: NiiVue as a module that leaves itself in `window.niivue`, and our own module, which
+    another may continue."""
+    if not LIBRARY.is_file():
+        raise UsageError("NiiVue, which draws the viewer, is not installed: run 'podium arena viewer' once.")
+    own = files("podium.tools.arena.web").joinpath("static/niivue-viewer.js").read_text("utf-8")
+    names = "Niivue, SLICE_TYPE, DRAG_MODE, MULTIPLANAR_TYPE, SHOW_RENDER"
+    return f"{LIBRARY.read_text('utf-8')}\nwindow.niivue = {{ {names} }};\n", own
 
 
 def read_library(archive: Path, wanted: dict[str, str]) -> bytes:

@@ -135,13 +135,16 @@ one("#tools")?.addEventListener("click", ({ target }) => {
 if (all("figure[data-metric]").length > 24) chooseMetric((one("#metric").selectedIndex = 1));
 follow();
 if (window.vegaEmbed) {
-  let queue = Promise.resolve(); // charts are drawn one by one as they come near the window
+  let queue = Promise.resolve(); // charts are drawn one by one as they come near the window, and then the others, for print
+  const ask = (figure) => {
+    figure.dataset.asked = "";
+    queue = queue.then(() => draw(figure)).then(() => new Promise((next) => setTimeout(next)));
+  };
+  const isFree = (figure) => !figure.hidden && !("asked" in figure.dataset);
   const watch = new IntersectionObserver((entries) => {
-    for (const { target } of entries.filter((entry) => entry.isIntersecting)) {
-      watch.unobserve(target);
-      queue = queue.then(() => draw(target)).then(() => new Promise((next) => setTimeout(next)));
-    }
-    queue.then(() => (document.documentElement.dataset.ready = ""));
+    entries.filter((entry) => entry.isIntersecting).map((entry) => entry.target).filter(isFree).forEach(ask);
+    queue.then(() => (document.documentElement.dataset.ready = "")).then(() => figures.filter(isFree).forEach(ask));
   }, { rootMargin: "400px" });
-  all("figure:has(.live)").forEach((figure) => watch.observe(figure));
+  const figures = all("figure:has(.live)");
+  figures.forEach((figure) => watch.observe(figure));
 } else document.documentElement.dataset.ready = "";

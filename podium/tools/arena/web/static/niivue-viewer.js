@@ -1,4 +1,5 @@
-// Volumes and meshes drawn by NiiVue: three planes, zoom, pan, presets; jaws that turn and can be switched off. viewer.js loads this where WebGL2 and the library are there.
+// Volumes and meshes drawn by NiiVue: three planes, zoom, pan, presets; jaws that turn and can be switched off. viewer.js loads this where WebGL2 and the library are there,
+// and a report's page contains it as text.
 
 const HEADER_BYTES = 352;
 const ZOOM_STEP = 1.3;
@@ -12,7 +13,7 @@ const remembered = () => {
   }
 };
 
-const remember = (change) => {
+const rememberChange = (change) => {
   try {
     localStorage.setItem(REMEMBERED, JSON.stringify({ ...remembered(), ...change }));
   } catch {
@@ -20,34 +21,39 @@ const remember = (change) => {
   }
 };
 
-// NIfTI-1: 16-bit codes with the scale to the volume's own values. Columns run to the left, rows to the back, slices up.
-const niftiHeader = (facts) => {
+// NIfTI-1: unsigned codes of one or two bytes with the scale to the volume's own values. `matrix`: three rows from voxels to mm, to the right, to the front and up.
+export const niftiHeader = (facts) => {
   const view = new DataView(new ArrayBuffer(HEADER_BYTES));
   const put = (kind, place, values) => {
     const bytes = kind === "Float32" || kind === "Int32" ? 4 : 2;
     values.forEach((value, index) => view[`set${kind}`](place + index * bytes, value, true));
   };
-  const slope = (facts.valueHigh - facts.valueLow) / 65535;
+  const { bytes, matrix } = facts;
+  const slope = (facts.valueHigh - facts.valueLow) / (256 ** bytes - 1);
   put("Int32", 0, [348]);
   put("Int16", 40, [3, facts.width, facts.height, facts.slices, 1, 1, 1, 1]);
-  put("Int16", 70, [512, 16]); // unsigned 16 bit
-  put("Float32", 76, [1, facts.pixelMm, facts.pixelMm * facts.aspect, facts.sliceMm, 1, 1, 1, 1]);
+  put("Int16", 70, [bytes === 1 ? 2 : 512, 8 * bytes]);
+  put("Float32", 76, [1, ...[0, 1, 2].map((axis) => Math.hypot(...matrix.map((row) => row[axis]))), 1, 1, 1, 1]);
   put("Float32", 108, [HEADER_BYTES, slope, facts.valueLow]);
   view.setUint8(123, 2); // mm
   put("Float32", 124, [facts.windowHigh, facts.windowLow]);
   put("Int16", 252, [0, 1]); // the matrix below
-  const middle = [facts.width * facts.pixelMm, facts.height * facts.pixelMm * facts.aspect, facts.slices * facts.sliceMm];
-  put("Float32", 280, [-facts.pixelMm, 0, 0, middle[0] / 2]);
-  put("Float32", 296, [0, -facts.pixelMm * facts.aspect, 0, middle[1] / 2]);
-  put("Float32", 312, [0, 0, facts.sliceMm, -middle[2] / 2]);
+  put("Float32", 280, matrix.flat());
   put("Int32", 344, [0x00312b6e]); // "n+1"
   return new Uint8Array(view.buffer);
 };
 
+// Columns run to the left, rows to the back, slices up.
+const axialMatrix = ({ width, height, slices, pixelMm, aspect, sliceMm }) => [
+  [-pixelMm, 0, 0, (width * pixelMm) / 2],
+  [0, -pixelMm * aspect, 0, (height * pixelMm * aspect) / 2],
+  [0, 0, sliceMm, (-slices * sliceMm) / 2],
+];
+
 const fetchVolume = async (facts, base, progressed) => {
   const slice = 2 * facts.width * facts.height;
   const file = new Uint8Array(HEADER_BYTES + slice * facts.slices);
-  file.set(niftiHeader(facts));
+  file.set(niftiHeader({ ...facts, bytes: 2, matrix: axialMatrix(facts) }));
   const response = await fetch(`${base}/picture/${facts.key}/volume.u16.gz`);
   if (!response.ok) throw new Error("no volume");
   let end = HEADER_BYTES;
@@ -63,21 +69,33 @@ const fetchVolume = async (facts, base, progressed) => {
 
 export const showVolume = async (figure, facts, enlarge) => {
   const { base, library } = document.documentElement.dataset;
-  const words = JSON.parse(figure.dataset.words);
   const find = (name) => figure.querySelector(`[data-${name}]`);
-  const slider = (name) => figure.querySelector(`[data-slider=${name}]`);
-  const stage = find("stage");
-  const [{ Niivue, SLICE_TYPE, DRAG_MODE, MULTIPLANAR_TYPE, SHOW_RENDER }, buffer] = await Promise.all([
+  const [niivue, buffer] = await Promise.all([
     import(library),
     fetchVolume(facts, base, (done) => {
       find("count").textContent = `${done} / ${facts.slices}`;
     }),
   ]);
+  const told = { words: JSON.parse(figure.dataset.words), label: find("stage").querySelector("svg").getAttribute("aria-label") };
+  await drawVolume(figure, { niivue, buffer, facts, ...told, before: remembered(), remember: rememberChange });
+  find("advanced").hidden = false;
+  find("windowing").hidden = false;
+  find("controls").hidden = false;
+  enlarge(figure);
+  figure.dataset.viewerReady = "niivue";
+};
+
+// Draws a NIfTI file into the stage of `figure`, whose buttons and sliders then steer it.
+export const drawVolume = async (figure, { niivue, buffer, facts, words, label, before = {}, remember = () => {} }) => {
+  const { Niivue, SLICE_TYPE, DRAG_MODE, MULTIPLANAR_TYPE, SHOW_RENDER } = niivue;
+  const find = (name) => figure.querySelector(`[data-${name}]`);
+  const slider = (name) => figure.querySelector(`[data-slider=${name}]`);
+  const stage = find("stage");
   const planes = { all: SLICE_TYPE.MULTIPLANAR, axial: SLICE_TYPE.AXIAL, coronal: SLICE_TYPE.CORONAL, sagittal: SLICE_TYPE.SAGITTAL };
   const axes = { axial: 2, coronal: 1, sagittal: 0 };
   const canvas = document.createElement("canvas");
   canvas.setAttribute("role", "img");
-  canvas.setAttribute("aria-label", stage.querySelector("svg").getAttribute("aria-label"));
+  canvas.setAttribute("aria-label", label);
   stage.replaceChildren(canvas);
   const viewer = new Niivue({
     backColor: [0, 0, 0, 1],
@@ -191,15 +209,10 @@ export const showVolume = async (figure, facts, enlarge) => {
     act();
   });
   viewer.onLocationChange = say;
-  find("advanced").hidden = false;
-  find("windowing").hidden = false;
-  find("controls").hidden = false;
-  enlarge(figure);
-  const before = remembered();
   turn(before.plane ?? "all");
   if (Number.isFinite(before.low) && before.high > facts.valueLow && before.low < facts.valueHigh) adjust(before.low, before.high);
   else adjust(state.low, state.high, false);
-  figure.dataset.viewerReady = "niivue";
+  return viewer;
 };
 
 const TURN_DEGREES = 15;
