@@ -73,7 +73,7 @@ def invite(store: Store, settings: ArenaSettings, guest: str | Guest, *, matchup
     )
     with store.writing() as connection:
         if closed_at(connection) is not None:
-            raise UsageError("The arena is closed: nobody can be invited any more.")
+            raise UsageError("The arena is closed: nobody else can be invited.")
         known = connection.execute(
             "SELECT id, revoked_at IS NOT NULL FROM raters WHERE role = 'rater' AND name = ?", (name,)
         ).fetchone()
