@@ -150,7 +150,7 @@ def _invite_many(options: argparse.Namespace) -> int:
     for _, made in invited:
         for remark in made.remarks:
             say(remark)
-    say(f"Invited {len(invited)} raters; their links are shown only once.")
+    say(f"Raters invited: {len(invited)}. Their links are shown only once.")
     if options.output:
         write_whole(options.output, links_csv(invited), private=True)
         say(f"Wrote the links to {options.output}.")
