@@ -5,7 +5,7 @@
 The votes are drawn from one seed. docs/performance.md has figures and how to read them.
 """
 
-import sys
+import argparse
 import time
 from collections.abc import Callable
 
@@ -66,7 +66,9 @@ def seconds(work: Callable[[], object]) -> float:
 
 
 def main() -> None:
-    count = int(sys.argv[1]) if len(sys.argv) > 1 else 1000
+    parser = argparse.ArgumentParser(description="Time the arena's figures.")
+    parser.add_argument("votes", metavar="VOTES", type=int, nargs="?", default=1000, help="how many [%(default)s]")
+    count = parser.parse_args().votes
     cast, rules = votes(count), ArenaSettings()
     rows = {
         "1000 replicates, our batch solver": lambda: bootstrap_intervals(

@@ -38,7 +38,7 @@ DECODED_APART = ("mha", "nii", "nii-gz", "nii-in-gz", "tiff", "png", "hdf5")
 def main() -> int:
     """See the module."""
     names = sys.argv[2:] or list(TARGETS)
-    if len(sys.argv) < 2 or set(names) - set(TARGETS):
+    if len(sys.argv) < 2 or sys.argv[1].startswith("-") or set(names) - set(TARGETS):
         print(f"usage: scripts/fuzz.sh MINUTES [TARGET ...]\ntargets: {' '.join(TARGETS)}", file=sys.stderr)
         return 2
     seconds = max(1, round(60 * float(sys.argv[1]) / len(names)))

@@ -239,7 +239,7 @@ def _doubts_about_the_best(challenge: AnyChallenge, rows: Mapping[str, Figures])
             continue
         best = figure.highest if figure.direction == "higher" else figure.lowest
         if not holds(found, path):
-            yield f"A perfect submission has no value of '{path}': these references leave it undefined."
+            yield f"A perfect submission has no value for '{path}': these references leave it undefined."
         elif math.isfinite(best) and abs(get(found, path) - best) > _NEARLY * max(1.0, abs(best)):
             absent = " A declared class without a case counts 0 in it." if path.endswith(_MACRO) else ""
             score = f"{get(found, path):.4g}"

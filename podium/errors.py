@@ -28,6 +28,8 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from pydantic import ValidationError
 
 UNKNOWN_KEY = "unknown_key"
@@ -187,6 +189,22 @@ def _in_words(kind: str, message: str) -> str:
 
 def _joined(words: Sequence[str]) -> str:
     return "; or: ".join([words[0], *(each.removeprefix(_WRONG) for each in words[1:])])
+
+
+def read_given(path: "Path") -> bytes:
+    """The content of a file that the user named; UsageError where it cannot be read."""
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise UsageError(f"{path} cannot be read: {error.strerror}.") from None
+
+
+def read_given_text(path: "Path") -> str:
+    """The same as text, without a byte order mark."""
+    try:
+        return read_given(path).decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise UsageError(f"{path} is not UTF-8 text.") from None
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:

@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from podium.challenges import KINDS, challenge_for_format, challenge_from_settings, load_challenge, published_settings
 from podium.challenges.base import AnyChallenge
 from podium.challenges.format import read_challenge_folders
-from podium.errors import UsageError, first_problem, preload_readers
+from podium.errors import UsageError, first_problem, preload_readers, read_given
 from podium.evaluation import AnyPath, Task, by_cause, first_of
 from podium.execution.executor import Executor, available_workers
 from podium.execution.processes import Processes
@@ -74,9 +74,7 @@ def write_manifest(manifest: Manifest, path: Path) -> None:
 def read_manifest(path: Path) -> Manifest:
     """Raises UsageError where the file is not a manifest of a known kind of challenge."""
     try:
-        manifest = Manifest.model_validate_json(path.read_bytes())
-    except OSError as error:
-        raise UsageError(f"{path} cannot be read: {error.strerror}.") from None
+        manifest = Manifest.model_validate_json(read_given(path))
     except ValidationError as error:
         raise UsageError(f"{path} is not a case list made by 'podium manifest': {first_problem(error)}.") from None
     if manifest.kind not in KINDS:

@@ -103,28 +103,29 @@ def _code(names: Mapping[str, object] | Sequence[str]) -> str:
 _METRICS_TOP = """\
 # The metrics of `[[metrics]]`
 
-P is the prediction, G the reference. This page is generated from the catalogue in the code. What every metric's table
-may hold is in [declared.md](declared.md#metrics). Metrics "per case" publish `.mean`, `.std`, `.median` and `.n` over
-the cases. Metrics of "all cases" publish one figure, computed again from the rows' facts for every bootstrap replicate.
-Metrics of labels have a figure for every region, and `<name>.mean` and `<name>.region_mean` over the regions.
+P is the prediction, G the reference. This page is generated from the catalogue in the code.
+[declared.md](declared.md#metrics) has the keys that every metric takes. Metrics "per case" publish `.mean`, `.std`,
+`.median` and `.n` over the cases. Metrics of "all cases" publish one figure, which is computed again for every
+bootstrap replicate. Metrics of labels have a figure for every region, and `<name>.mean` and `<name>.region_mean` over
+the regions.
 
 "Empty" is the figure where both sides, only P, or only G are empty; "formula" is what the definition gives there.
 
 A case without a usable prediction gets the worst value, unless `failed` says otherwise: 0 for shares, the diagonal of
-the image for distances, half of the image's voxels for numbers of components, the number within `range` that is
-furthest off for numbers. For numbers without a `range`, `failed` is required. So leaving out a prediction improves no
-figure, with these exceptions, where leaving out a wrong one can: `f1`, `mcc` and `kappa` of classes, since a missing
-answer is wrong for its true class but a false positive nowhere; `fp`, `f1`, `precision`, `froc` and `ap` of detections,
-`fp` of `lesions`, `bleu_4` and pooled counts, since a missing case counts as an empty answer, which teams may also
-send; and `pearson`, `spearman`, `icc`, `ccc` and `bias`, since one case has no worst value in them.
+the image for distances, half of the image's voxels for numbers of components, for numbers the end of `range` that is
+further from the reference. For numbers without a `range`, `failed` is required. So leaving out a prediction improves no
+figure. There are exceptions, where leaving out a wrong prediction can improve it: `f1`, `mcc` and `kappa` of classes,
+since a missing answer is wrong for its true class but a false positive nowhere; `fp`, `f1`, `precision`, `froc` and
+`ap` of detections, `fp` of `lesions`, `bleu_4` and pooled counts, since a missing case counts as an empty answer, which
+teams may also send; and `pearson`, `spearman`, `icc`, `ccc` and `bias`, since one case has no worst value in them.
 
 "By" is the package that computes a metric under `engine = "monai"`, the default. Under `engine = "native"` Podium's own
-code computes all that MONAI and scikit-learn compute otherwise, and gives the same figures to 1e-6
-([engines](organisers.md#engines)). Bootstrap replicates are always computed by Podium: replicate zero, all cases once,
-equals scikit-learn's figure. Surface elements (`boundary = "surface"`), pooled percentiles (`combine = "pooled"`),
-pooled counts (`over = "pooled"`) and weighted kappa with missing answers have one implementation, Podium's.
-`metrics.json` says under `computed_by` what computed each metric, with versions. The confusion matrix is that of
-grand-challenge-metrics, which was called evalutils before its version 0.6.
+code takes the place of MONAI and scikit-learn and gives the same figures to within 1e-6
+([engines](organisers.md#engines)). Bootstrap replicates are always computed by Podium's own code. Surface elements
+(`boundary = "surface"`), pooled percentiles (`combine = "pooled"`), pooled counts (`over = "pooled"`) and weighted
+kappa with missing answers have one implementation, Podium's. `metrics.json` says under `computed_by` what computed each
+metric, with versions. The confusion matrix is that of grand-challenge-metrics, which was called evalutils before its
+version 0.6.
 """
 _WHEN_ABSENT = {
     "tolerance_mm": "required, unless `tolerance_px` is given, or `tolerances_mm` for every region",
@@ -200,7 +201,8 @@ def _keys_of(kinds: Sequence[MetricKind]) -> Iterator[str]:
         inherited = [each for each in reversed(model.__mro__) if each.__name__.endswith("Settings")]
         for each in inherited:
             if issubclass(each, MetricSettings) and each not in (MetricSettings, RegionSettings):
-                yield "```text\n" + inspect.cleandoc(each.__doc__ or "") + "\n```\n"
+                words = inspect.cleandoc(each.__doc__ or "")
+                yield f"{words}\n" if words.startswith("`") else f"```text\n{words}\n```\n"
         yield "Defaults:\n\n" + "".join(f"- `{name}`: {_default_of(name, model)}\n" for name in _own_keys(model))
 
 

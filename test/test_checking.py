@@ -530,6 +530,6 @@ def test_a_formula_that_even_a_perfect_submission_has_no_value_of(tmp_path: Path
         '[figures]\nscore = { formula = "2 * auroc - 1", undefined = "exclude" }\n[ranking]\nby = "score"\n'
     )
     found = checked(write_challenge(tmp_path / "one", toml, {"p.csv": "case,v\na,1\nb,1\n"}))
-    words = "A perfect submission has no value of '{}': these references leave it undefined."
+    words = "A perfect submission has no value for '{}': these references leave it undefined."
     assert found.errors == []
     assert words.format("score") in found.warnings

@@ -109,8 +109,10 @@ def test_the_output_on_a_page_is_what_the_command_prints(page: str, columns: int
 
 
 def executed(page: str, **known: Any) -> dict[str, Any]:
-    (program,) = [block.text for block in blocks(ROOT / page) if block.language == "python"]
-    exec(compile(program, page, "exec"), known)
+    """What the Python blocks of a page define, run one after the other."""
+    for block in blocks(ROOT / page):
+        if block.language == "python":
+            exec(compile(block.text, f"{page}, line {block.line}", "exec"), known)
     return known
 
 
@@ -127,6 +129,19 @@ def test_python_for_participants(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     executed("docs/participants.md", case="csv_0007", long_mask=mask, trans_mask=mask, predicted_class=1)
     with h5py.File(tmp_path / "csv_0007_pred.h5") as file:
         assert {*file} == {"long_mask", "trans_mask", "cls"}
+
+
+def test_python_from_top_to_bottom(scored: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("test", "ground-truth", "gallery"):
+        (tmp_path / name).symlink_to(ROOT / name)
+    (tmp_path / "results").symlink_to(scored / "results")
+    monkeypatch.chdir(tmp_path)
+    with h5py.File(ROOT / "ground-truth/carotid/references/csv_0007_label.h5") as file:
+        masks = {f"{view}_mask": file[f"{view}_mask"][()] for view in ("long", "trans")}
+    known = executed("docs/python.md", **masks)
+    assert (known["report"].ok, known["ranking"].teams[0].name) == (True, "aorta")
+    assert {*known["frame"].columns} == {"case", "status", "figure", "region", "value"}
+    assert known["true_positive_rate"][-1] == 1
 
 
 TABLE = """\

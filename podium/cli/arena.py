@@ -24,7 +24,7 @@ from podium.cli.arguments import (
     say,
     table,
 )
-from podium.errors import UsageError, require
+from podium.errors import UsageError, read_given_text, require
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -75,7 +75,7 @@ def _init(options: argparse.Namespace) -> int:
 
     if not re.fullmatch(r"https?://[^/?#\s]+(/[\w.~-]+)*/?", options.url, re.ASCII):
         raise UsageError("--url must be like https://arena.example.org or https://example.org/arena.")
-    instructions = _read_text(options.instructions) if options.instructions else ""
+    instructions = read_given_text(options.instructions) if options.instructions else ""
     sources = Sources(ranking=options.ranking, submissions=options.submissions, cases=options.cases, top=options.top)
     made = init(options.folder, sources, ArenaSettings(seed=options.seed, url=options.url, instructions=instructions))
     for note in made.notes:
@@ -85,15 +85,6 @@ def _init(options: argparse.Namespace) -> int:
     say("The organiser's link, shown only once:")
     print(made.organiser.link, flush=True)
     return 0
-
-
-def _read_text(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8")
-    except OSError as error:
-        raise UsageError(f"{path} cannot be read: {error.strerror}.") from None
-    except UnicodeDecodeError:
-        raise UsageError(f"{path} is not UTF-8 text.") from None
 
 
 def _add_invite(verbs: Verbs) -> None:
@@ -112,7 +103,7 @@ def _add_invite(verbs: Verbs) -> None:
     parser.add_flag("--organiser", "a new link for the organiser instead")
     parser.add_value("--from", "FILE", "many raters: a CSV file with name, e-mail, language", dest="source")
     parser.add_value("--output", "FILE", "where --from writes the links [standard output]")
-    parser.add_value("--language", "CODE", "en, it, de, fr, es or zh [as the rater's browser asks]")
+    parser.add_value("--language", "CODE", "en, it, de, fr, es or zh [the language of the rater's browser]")
     parser.add_value("--matchups", "N", "number of matchups for each rater [from arena.toml]", type=positive_int)
 
 
@@ -126,7 +117,7 @@ def _invite(options: argparse.Namespace) -> int:
         return _invite_many(options)
     folder, name = _folder_and_name(options)
     if options.language is not None and options.language not in LANGUAGES:
-        raise UsageError(f"--language is one of {', '.join(LANGUAGES)}.")
+        raise UsageError(f"--language must be one of {', '.join(LANGUAGES)}.")
     with closing(Store(folder)) as store:
         settings = read_settings(folder)
         if options.organiser:
@@ -159,7 +150,7 @@ def _invite_many(options: argparse.Namespace) -> int:
     for _, made in invited:
         for remark in made.remarks:
             say(remark)
-    say(f"Invited {len(invited)} raters; their links are shown only once.")
+    say(f"Raters invited: {len(invited)}. Their links are shown only once.")
     if options.output:
         write_whole(options.output, links_csv(invited), private=True)
         say(f"Wrote the links to {options.output}.")
@@ -290,9 +281,9 @@ def _close(options: argparse.Namespace) -> int:
 
 def _add_result(verbs: Verbs) -> None:
     parser = _add_known_folder(add_verb(verbs, "result", _result, "write the ratings for 'podium rank --arena'"))
-    parser.add_value("--output", "FILE", "", default=Path("arena.json"))
+    parser.add_value("--output", "FILE", "the file to write", default=Path("arena.json"))
     parser.add_value("--by", _RATINGS, "which rating decides the order", default="elo-averaged")
-    parser.add_flag("--provisional", "while votes can still be cast")
+    parser.add_flag("--provisional", "allow it while votes can still be cast")
 
 
 def _result(options: argparse.Namespace) -> int:
@@ -318,8 +309,8 @@ def _result(options: argparse.Namespace) -> int:
 def _add_archive(verbs: Verbs) -> None:
     export = add_verb(verbs, "export", _export, "write all votes as CSV, or the whole arena as JSON lines")
     _add_known_folder(export)
-    export.add_value("--output", "FILE", ".csv or .jsonl", default=Path("votes.csv"))
-    export.add_flag("--without-pictures", "leave the files of the pictures out of .jsonl")
+    export.add_value("--output", "FILE", "the file to write, .csv or .jsonl", default=Path("votes.csv"))
+    export.add_flag("--without-pictures", "leave the image files out of the .jsonl file")
     restore = add_verb(verbs, "import", _import, "restore an arena from the JSON lines of 'export'")
     restore.add_value("file", "FILE", "the .jsonl file")
     restore.add_value("folder", "DIR", "the folder to create")
@@ -363,7 +354,7 @@ def _viewer(_options: argparse.Namespace) -> int:
 
     fetched = install_viewer()
     name = f"{lock()['package']} {lock()['version']}"
-    say(f"Fetched {name}." if fetched else f"{name} is there already.")
+    say(f"Fetched {name}." if fetched else f"{name} is already installed.")
     return 0
 
 
@@ -378,10 +369,14 @@ def add_simulate(verbs: Verbs) -> None:
         action="append",
     )
     parser.add_value(
-        "--teams", "N", "", type=number(int, lambda teams: teams >= 2, "is less than two teams"), default=7
+        "--teams",
+        "N",
+        "number of teams",
+        type=number(int, lambda teams: teams >= 2, "is less than two teams"),
+        default=7,
     )
-    parser.add_value("--raters", "N", "", type=positive_int, default=10)
-    parser.add_value("--cases", "N", "", type=positive_int, default=40)
+    parser.add_value("--raters", "N", "number of raters", type=positive_int, default=10)
+    parser.add_value("--cases", "N", "number of cases", type=positive_int, default=40)
     parser.add_value(
         "--ties",
         "SHARE",
@@ -393,7 +388,7 @@ def add_simulate(verbs: Verbs) -> None:
         "--case-spread",
         "POINTS",
         "standard deviation of a team's strength from case to case [%(default)g]",
-        type=number(float, lambda points: 0 <= points < math.inf, "is not a number from 0 on"),
+        type=number(float, lambda points: 0 <= points < math.inf, "is not 0 or more"),
         default=100.0,
     )
     parser.add_value("--arena", "DIR", "use the settings of this arena [the published ones]")

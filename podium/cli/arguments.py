@@ -43,6 +43,20 @@ EXIT_CODES = (
     "exit codes: 0: success; 1: error in the submission; "
     "2: error in the ground truth, the configuration or the arguments; 130: stopped on request"
 )
+EXAMPLES = {
+    "podium evaluate": "--input my-submission --output out --ground-truth ground-truth/carotid",
+    "podium validate": "my-submission --cases cases.json",
+    "podium new": "liver --like panther",
+    "podium check": "ground-truth/carotid",
+    "podium bundle codabench": "carotid --image docker.io/you/podium-codabench-carotid:0.2.0",
+    "podium rank": "results/ --output ranking",
+    "podium judge": "teams/* --references ground-truth/reports --model NAME --no-remove-normal-findings",
+    "podium arena init": "arena --ranking ranking/ranking.json --submissions submissions --cases images",
+    "podium arena invite": "arena 'Dr Rossi' --language it",
+    "podium batch": "submissions/ --ground-truth ground-truth/carotid --output rescored",
+    "podium simulate": "--algorithm docker:my-algorithm --images images --references references --output simulation",
+}
+"""What `--help` shows of a command in use."""
 
 _LOG = logging.getLogger("podium")
 _LONGEST_SENTENCE = 1000
@@ -51,6 +65,14 @@ _MOST_LINES = 260
 _KEPT_FOR_THE_END = 40
 _MOST_OF_A_KIND = 15
 _MOST_LINES_OF_A_RECORD = 12
+
+
+class _Help(argparse.HelpFormatter):
+    """Indented lines, such as examples, stay as they are."""
+
+    def _fill_text(self, text: str, width: int, indent: str) -> str:
+        fill = super()._fill_text
+        return "\n".join(line if line.startswith(" ") else fill(line, width, indent) for line in text.splitlines())
 
 
 class _Arguments(argparse._ActionsContainer):
@@ -116,7 +138,7 @@ class Parser(_Arguments, argparse.ArgumentParser):
         self.add_value(
             "--workers",
             "N",
-            f"number of worker processes [as cores and memory allow, at most ${MAX_WORKERS_VARIABLE}: %(default)s]",
+            f"number of worker processes [%(default)s: as cores and memory allow, at most ${MAX_WORKERS_VARIABLE}]",
             type=positive_int,
             default=available_workers(),
         )
@@ -134,7 +156,7 @@ class Parser(_Arguments, argparse.ArgumentParser):
         self.add_value(
             "--time-limit",
             "SECONDS",
-            f"for the whole evaluation: cases that are not scored by then fail [${TIME_LIMIT_VARIABLE}, else none]",
+            f"time limit for the whole evaluation; cases not scored by then fail [${TIME_LIMIT_VARIABLE}, else none]",
             type=_positive_seconds,
             default=os.environ.get(TIME_LIMIT_VARIABLE) or None,  # argparse checks text as if it had been typed
         )
@@ -151,17 +173,19 @@ class Parser(_Arguments, argparse.ArgumentParser):
         self.add_value("--references", "DIR", "<case>.nii.gz or <case>.mha", required=True)
 
 
-def add_verb(verbs: Verbs, name: str, command: Command, summary: str) -> Parser:
+def add_verb(verbs: Verbs, name: str, command: Command | None, summary: str) -> Parser:
     """Add one command, with its summary in both help texts."""
     parser = verbs.add_parser(name, help=summary, description=f"{summary[0].upper()}{summary[1:]}.", epilog=EXIT_CODES)
+    parser.formatter_class = _Help
+    if example := EXAMPLES.get(parser.prog):
+        parser.epilog = f"example:\n  {parser.prog} {example}\n\n{EXIT_CODES}"
     parser.set_defaults(command=command)
     return parser
 
 
 def add_group(verbs: Verbs, name: str, summary: str) -> Verbs:
     """Add a command with subcommands, such as `podium freehand pack`."""
-    parser = verbs.add_parser(name, help=summary, description=f"{summary[0].upper()}{summary[1:]}.", epilog=EXIT_CODES)
-    return parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    return add_verb(verbs, name, None, summary).add_subparsers(title="commands", metavar="COMMAND", required=True)
 
 
 def subcommands(parser: argparse.ArgumentParser) -> "Verbs | None":

@@ -141,12 +141,14 @@ def add_calibrate(verbs: Verbs) -> None:
         "DIR",
         "a second run of the judge with another --cache: how often does it prefer the same report?",
     )
-    parser.add_value("--output", "FILE", "for 'podium rank --calibration'", default=Path("calibration.json"))
+    parser.add_value(
+        "--output", "FILE", "the file to write, for 'podium rank --calibration'", default=Path("calibration.json")
+    )
     _add_bootstrap(parser)
 
 
 def _add_bootstrap(parser: Parser) -> None:
-    parser.add_value("--confidence", "C", "of every interval", type=inner_share, default=0.95)
+    parser.add_value("--confidence", "C", "confidence level of every interval", type=inner_share, default=0.95)
     parser.add_value("--replicates", "N", "number of bootstrap replicates over cases", type=positive_int, default=1000)
     parser.add_value("--seed", "N", "random seed for the bootstrap", type=count, default=0)
 

@@ -52,6 +52,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _run(arguments: Sequence[str] | None) -> int:
     parser, verbs = make_parser()
     words = list(sys.argv[1:] if arguments is None else arguments)
+    if not words:
+        parser.exit(2, parser.format_help())
     if " ".join(words[:2]) in verbs:  # 'judge calibrate' is a verb of two words; 'judge' itself takes paths
         words[:2] = [" ".join(words[:2])]
     elif len(words) > 1 and not os.path.exists(words[1]):  # noqa: PTH110  (Path raises without permission)

@@ -67,7 +67,7 @@ def add_verbs(verbs: Verbs) -> None:
     add_leaderboard(verbs)
     add_bundle(verbs)
     add_keys(verbs)
-    add_verb(verbs, "doctor", _doctor, "show what this machine offers to an evaluation")
+    add_verb(verbs, "doctor", _doctor, "show what an evaluation would have on this machine")
     add_completion(verbs)
 
 
@@ -75,7 +75,7 @@ def add_new(verbs: Verbs) -> None:
     parser = add_verb(verbs, "new", _new, "write a commented challenge folder to fill in")
     parser.add_value("name", "NAME", "the name of the challenge and of its folder")
     parser.add_value("--like", "GALLERY", "start from this entry of gallery/ [a template]")
-    parser.add_value("--output", "DIR", "where the folder NAME is made [ground-truth]")
+    parser.add_value("--output", "DIR", "where to create the folder NAME [ground-truth]")
 
 
 def _new(options: argparse.Namespace) -> int:
@@ -85,7 +85,7 @@ def _new(options: argparse.Namespace) -> int:
     folder = root / options.name
     check_name(options.name, folder)
     if folder.exists():
-        raise UsageError(f"{folder} exists already; nothing is changed. Choose another name.")
+        raise UsageError(f"{folder} already exists; nothing was changed. Choose another name.")
     template = _TEMPLATE.read_text(encoding="utf-8") if options.like is None else _entry(options.like)
     title = re.sub(r"[._-]+", " ", options.name).capitalize()
     text = _TITLE.sub(f'title = "{title}"', template, count=1)
@@ -104,7 +104,7 @@ def _new(options: argparse.Namespace) -> int:
     print(f"2. Put the references into {folder / REFERENCES}: {names}.")
     print(f"3. podium check {folder}")
     print(f"4. {build}")
-    return end(f"Wrote {folder}; the four steps above are what is left to do.")
+    return end(f"Wrote {folder}; the four steps above remain to be done.")
 
 
 def _entry(name: str) -> str:
@@ -142,7 +142,7 @@ def add_check(verbs: Verbs) -> None:
         default=BAKED_GROUND_TRUTH,
     )
     parser.add_value("--images", "DIR", "images to compare the references with: size and geometry")
-    parser.add_flag("--engines", "also compare both engines on damaged copies of some references")
+    parser.add_flag("--engines", "also run both engines on damaged copies of references and compare them")
     parser.add_workers()
     parser.add_case_timeout()
 
@@ -309,7 +309,7 @@ def _codabench(options: argparse.Namespace) -> int:
 
 
 def add_keys(verbs: Verbs) -> None:
-    tools = add_group(verbs, "keys", "the organiser's key for sealed rows: new")
+    tools = add_group(verbs, "keys", "make the organiser's key for sealed rows")
     new = add_verb(tools, "new", _new_key, "make a key pair for sealed rows; print the public key")
     new.add_value("file", "FILE", "where to write the secret key; keep it and back it up")
 
@@ -373,8 +373,8 @@ def _layers_in_force() -> list[str]:
 
 
 def add_completion(verbs: Verbs) -> None:
-    parser = add_verb(verbs, "completion", _completion, "print what completes commands and options in your shell")
-    parser.add_value("shell", tuple(_SCRIPTS), "the line for its start-up file is in docs/organisers.md")
+    parser = add_verb(verbs, "completion", _completion, "print the script that completes commands in your shell")
+    parser.add_value("shell", tuple(_SCRIPTS), "your shell; docs/organisers.md has the line for its start-up file")
     parser.add_argument("line", nargs="?", help=argparse.SUPPRESS)  # what is typed so far
 
 

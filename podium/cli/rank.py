@@ -23,7 +23,7 @@ from podium.cli.arguments import (
     share,
     table,
 )
-from podium.errors import UsageError
+from podium.errors import UsageError, read_given
 from podium.execution.executor import no_progress, show_progress
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ def _add_scheme(parser: Parser) -> None:
         "--scheme",
         choices=list(_SCHEMES),
         default="official",
-        help="how to rank: " + "; ".join(f"{name}: {words}" for name, words in _SCHEMES.items()),
+        help="how to rank: " + "; ".join(f"{name}: {words}" for name, words in _SCHEMES.items()) + " [%(default)s]",
     )
     parser.add_value(
         "--statistic", ("mean", "median", "quantile"), "with aggregate-then-rank or rank-then-aggregate [mean]"
@@ -132,14 +132,14 @@ def _add_table(parser: Parser) -> None:
         "--direction",
         "NAME=higher,...",
         "which direction of each metric is better; 'higher' or 'lower' alone means all others; hd95* means all "
-        "metrics that begin so",
+        "metrics whose names start with hd95",
         type=_directions,
         action=_Merged,
     )
     table.add_value(
         "--worst",
         "NAME=VALUE,...",
-        "what a missing value counts as, by metric; hd95* means all metrics that begin so",
+        "what a missing value counts as, by metric; hd95* as above",
         type=_assignments(_finite),
         action=_Merged,
     )
@@ -161,8 +161,8 @@ def _add_statistics(parser: Parser) -> None:
         help="number of bootstrap replicates over cases, 0 for none [%(default)s]",
     )
     parser.add_value("--seed", "N", "random seed for the bootstrap", type=count, default=0)
-    parser.add_value("--confidence", "C", "of every interval", type=inner_share, default=0.95)
-    parser.add_value("--alpha", "A", "level of every test", type=inner_share, default=0.05)
+    parser.add_value("--confidence", "C", "confidence level of every interval", type=inner_share, default=0.95)
+    parser.add_value("--alpha", "A", "significance level of every test", type=inner_share, default=0.05)
 
 
 def _rank(options: argparse.Namespace) -> int:
@@ -498,9 +498,7 @@ def _report(options: argparse.Namespace) -> int:
 def _is_ranking(path: Path) -> bool:
     """By content, since files get renamed; the code that reads the file reports what else is wrong."""
     try:
-        document = json.loads(path.read_bytes())
-    except OSError as error:
-        raise UsageError(f"{path} cannot be read: {error.strerror}.") from None
+        document = json.loads(read_given(path))
     except (ValueError, RecursionError):
         raise UsageError(f"{path} is neither a metrics.json nor a ranking.json written by Podium.") from None
     return isinstance(document, dict) and str(document.get("schema", "")).startswith("podium-ranking")

@@ -154,9 +154,9 @@ def add_simulate(verbs: Verbs) -> None:
     simulate = add_verb(verbs, "simulate", _simulate, "drive an algorithm with simulated scribbles")
     simulate.add_value(
         "--algorithm",
-        "[TEAM=]SPEC",
-        "docker:IMAGE, command:PROGRAM ARGS (with {input}, {output}, {cache}) or python:MODULE:FUNCTION; several "
-        "with their teams: --algorithm one=SPEC --algorithm two=SPEC",
+        "SPEC",
+        "docker:IMAGE, command:PROGRAM ARGS (with {input}, {output}, {cache}) or python:MODULE:FUNCTION; for several "
+        "teams, repeat it as TEAM=SPEC",
         required=True,
         action="append",
     )
@@ -164,7 +164,7 @@ def add_simulate(verbs: Verbs) -> None:
     simulate.add_value(
         "--output",
         "DIR",
-        "where to write <case>/iter_<k>.mha, below <team>/ with several; a run that was stopped continues",
+        "where to write <case>/iter_<k>.mha, with several teams below <team>/; a run that was stopped continues",
         required=True,
     )
     simulate.add_value("--strategy", _STRATEGIES, "auto: each strategy for a third of the cases", default="auto")
@@ -297,7 +297,7 @@ def _scribbles(options: argparse.Namespace) -> int:
 
 
 def add_freehand(verbs: Verbs) -> None:
-    tools = add_group(verbs, "freehand", "tools of the freehand challenge: pack, plot")
+    tools = add_group(verbs, "freehand", "pack and plot scans of the freehand challenge")
 
     pack = add_verb(tools, "pack", _pack, "convert .npy fields to the smaller HDF5 file to upload")
     pack.add_value(

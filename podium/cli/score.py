@@ -53,7 +53,7 @@ def add_verbs(verbs: Verbs) -> None:
     _add_validate(verbs)
     invoke = add_verb(verbs, "invoke", _invoke, "evaluate on request over HTTP: GET /health, POST /invoke")
     _add_options(invoke)
-    invoke.add_value("--port", "N", "where to listen", type=int, default=4743)
+    invoke.add_value("--port", "N", "port to listen on", type=int, default=4743)
 
 
 def _add_options(parser: Parser) -> None:
@@ -65,13 +65,13 @@ def _add_options(parser: Parser) -> None:
     parser.add_value(
         "--isolation",
         ("best", "full"),
-        "full: refuse to run where the system lacks a layer around the readers of submitted files",
+        "full: refuse to run on a system without every layer that isolates the readers of submitted files",
         default="best",
     )
     parser.add_value(
         "--platform",
         tuple(_OPTIONS),
-        "whose paths and result files are used; the figures are the same on all",
+        "which platform's paths and result files to use; the figures are the same",
         default=GRAND_CHALLENGE,
     )
     parser.add_value("--input", "DIR", "the submission [/input]; on codabench the folder of ref/ and res/")
@@ -81,13 +81,13 @@ def _add_options(parser: Parser) -> None:
         "-p", "--predictions_file", type=Path, metavar="FILE", help="the submission: a file or an archive"
     )
     orca.add_argument("-g", "--groundtruth_folder", type=Path, metavar="DIR", help="the ground truth")
-    orca.add_argument("-o", "--output_file", type=Path, metavar="FILE", help="[results.json]")
+    orca.add_argument("-o", "--output_file", type=Path, metavar="FILE", help="the file to write [results.json]")
     orca.add_flag("--validate-only", "the validation step: check, and score nothing")
     medperf = parser.add_argument_group("MedPerf (--platform medperf)", f"The defaults are below {_MEDPERF}.")
     medperf.add_value("--predictions", "DIR", "the submission [predictions]")
     medperf.add_value("--labels", "DIR", "the references [labels]")
-    medperf.add_value("--parameters_file", "FILE", "[parameters/parameters_file.yaml]")
-    medperf.add_value("--output_path", "FILE", "[results/results.yaml]")
+    medperf.add_value("--parameters_file", "FILE", "the parameters [parameters/parameters_file.yaml]")
+    medperf.add_value("--output_path", "FILE", "the file to write [results/results.yaml]")
 
 
 def evaluate_submission(options: argparse.Namespace) -> int:
@@ -215,4 +215,4 @@ def _print_report(report: "ValidationReport") -> None:
         output.print(cell(f"{report.cases} predictions for '{report.challenge}' are fine."))
         return
     rows, head = [(problem.where, problem.what) for problem in report.problems], ("Where", "What")
-    output.print(table(f"Problems of this '{report.challenge}' submission", *head, texts=head, rows=rows))
+    output.print(table(f"Problems in this '{report.challenge}' submission", *head, texts=head, rows=rows))

@@ -21,6 +21,7 @@ from typing import ClassVar, Generic, Protocol, TextIO, TypeVar
 from podium.errors import MachineError, OwnMetricFailed, ReaderDied, Refused, UsageError
 
 Value = TypeVar("Value")
+Meanwhile = Callable[[], None] | None  # done in this process while others work on the cases
 TRIES = 2  # a crash may be caused by another case (memory is shared), so a case is tried again before it fails
 
 MAX_WORKERS_VARIABLE = "PODIUM_MAX_WORKERS"  # the platform lets no variable through that starts with GRAND_CHALLENGE_
@@ -62,12 +63,7 @@ class Executor(Protocol):
         """The moment of `time.monotonic` after which no new case is scored; None where there is none."""
 
     def run(
-        self,
-        cases: Sequence[str],
-        work: Callable[[str], Value],
-        *,
-        label: str,
-        meanwhile: Callable[[], None] | None = None,
+        self, cases: Sequence[str], work: Callable[[str], Value], *, label: str, meanwhile: Meanwhile = None
     ) -> Mapping[str, CaseOutcome[Value]]:
         """`work(case)` for every case; outcomes in the order of `cases`. `label` names the work for its progress.
 
@@ -239,12 +235,7 @@ class Serial:
     progress: ProgressFactory = no_progress
 
     def run(
-        self,
-        cases: Sequence[str],
-        work: Callable[[str], Value],
-        *,
-        label: str,
-        meanwhile: Callable[[], None] | None = None,
+        self, cases: Sequence[str], work: Callable[[str], Value], *, label: str, meanwhile: Meanwhile = None
     ) -> Mapping[str, CaseOutcome[Value]]:
         outcomes: dict[str, CaseOutcome[Value]] = {}
         if meanwhile is not None:

@@ -29,6 +29,7 @@ from podium.execution.executor import (
     SCORING,
     TRIES,
     CaseOutcome,
+    Meanwhile,
     Progress,
     ProgressFactory,
     Value,
@@ -75,12 +76,7 @@ class Processes:
     score_until: float | None = None
 
     def run(
-        self,
-        cases: Sequence[str],
-        work: Callable[[str], Value],
-        *,
-        label: str,
-        meanwhile: Callable[[], None] | None = None,
+        self, cases: Sequence[str], work: Callable[[str], Value], *, label: str, meanwhile: Meanwhile = None
     ) -> Mapping[str, CaseOutcome[Value]]:
         with closing(self.progress(label, len(cases))) as progress:
             until = self.score_until if label == SCORING else None

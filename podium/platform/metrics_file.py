@@ -16,7 +16,7 @@ from typing import Annotated, Any, Final, Literal, Self
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, model_validator
 from pydantic.json_schema import GenerateJsonSchema
 
-from podium.errors import UsageError, first_problem, pandas
+from podium.errors import UsageError, first_problem, pandas, read_given
 from podium.figures import Figures, finite_number, html_table, leaves
 from podium.readers.files import escape_for_display
 
@@ -240,9 +240,7 @@ class MetricsFile(BaseModel):
 def read_metrics(path: Path) -> MetricsFile:
     """Raises UsageError where the file cannot be read, or is not one that Podium writes."""
     try:
-        return MetricsFile.model_validate_json(path.read_bytes())
-    except OSError as error:
-        raise UsageError(f"{path} cannot be read: {error.strerror}.") from None
+        return MetricsFile.model_validate_json(read_given(path))
     except ValidationError as error:
         problem = first_problem(error)
         where = f" ({problem})" if problem.place else ""

@@ -18,7 +18,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from podium.errors import UsageError, require
+from podium.errors import UsageError, read_given, require
 from podium.figures import Figures
 from podium.platform.metrics_file import CaseResult
 
@@ -139,11 +139,9 @@ def new_key(path: Path) -> str:
 def read_key(path: Path) -> bytes:
     """The secret key of a file that `new_key` wrote."""
     try:
-        word, _, key = path.read_text(encoding="ascii").strip().partition(" ")
+        word, _, key = read_given(path).decode("ascii").strip().partition(" ")
         if word != _KEY_FILE_WORD:
             raise ValueError
         return decoded_key(key)
-    except OSError as error:
-        raise UsageError(f"{path} cannot be read: {error.strerror}.") from None
     except ValueError:
         raise UsageError(f"{path} is not a secret key written by 'podium keys new'.") from None

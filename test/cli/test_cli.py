@@ -341,6 +341,7 @@ def test_help_and_version(capsys: pytest.CaptureFixture[str]) -> None:
     assert done.stdout.decode() == f"podium {__version__}\n"
     with pytest.raises(SystemExit, match="2"):
         main([])
+    assert "  evaluate          score a submission" in capsys.readouterr().err
 
 
 def test_an_error_of_our_own_shows_no_traceback(podium: Any, monkeypatch: pytest.MonkeyPatch) -> None:

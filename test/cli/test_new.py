@@ -34,7 +34,7 @@ def test_the_template_is_right_but_for_the_references(tmp_path: Path, capfd: pyt
     folder = tmp_path / "liver-final"
     assert f"podium check {folder}" in printed.out
     assert "./build.sh liver-final" in printed.out
-    assert printed.err == f"Wrote {folder}; the four steps above are what is left to do.\n"
+    assert printed.err == f"Wrote {folder}; the four steps above remain to be done.\n"
     assert sorted(path.name for path in folder.rglob("*")) == ["README.md", "challenge.toml", "references"]
     assert ChallengeFile(folder / "challenge.toml").common().title == "Liver final"
     assert "<case>.nii.gz" in (folder / "references/README.md").read_text()
@@ -76,7 +76,7 @@ def test_a_copy_with_the_references_scores_like_the_entry(tmp_path: Path, capfd:
 def test_an_existing_folder_is_left_alone(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "liver").mkdir()
     assert main(["new", "liver", "--output", str(tmp_path)]) == 2
-    assert "liver exists already; nothing is changed." in capfd.readouterr().err
+    assert "liver already exists; nothing was changed." in capfd.readouterr().err
     assert list((tmp_path / "liver").iterdir()) == []
 
 

@@ -4,6 +4,7 @@ import os
 import pty
 import re
 import select
+import shlex
 import shutil
 import subprocess
 import sys
@@ -13,6 +14,7 @@ from pathlib import Path
 import pytest
 from places import ROOT
 
+from podium.cli.arguments import EXAMPLES
 from podium.cli.main import main, make_parser
 
 PODIUM = [sys.executable, "-m", "podium"]
@@ -72,6 +74,16 @@ def test_every_module_of_commands_is_in_a_group_of_the_help() -> None:
     parser, names = make_parser()
     listed = {action.dest.split()[0] for group in parser._action_groups for action in group._group_actions}
     assert {name.split()[0] for name in names} <= listed
+
+
+def test_the_examples_of_the_help_can_be_typed(capsys: pytest.CaptureFixture[str]) -> None:
+    parser, verbs = make_parser()
+    for command, example in EXAMPLES.items():
+        first, second, *rest = shlex.split(f"{command} {example}")[1:]
+        parser.parse_args([f"{first} {second}", *rest] if f"{first} {second}" in verbs else [first, second, *rest])
+        with pytest.raises(SystemExit, match="0"):
+            main([*command.split()[1:], "--help"])
+        assert f"example:\n  {command} {example}\n" in capsys.readouterr().out
 
 
 # Suggestions

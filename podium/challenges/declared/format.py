@@ -313,7 +313,8 @@ class DeclaredFormat(Format[Sources, Sources, Mapping[str, object]]):
         refused: dict[str, str] = {}
         for case, values in predictions.items():
             for name in values.keys() - self._predicted.keys():
-                raise UsageError(f"There is no value '{name}' to predict{did_you_mean(name, self._predicted)}")
+                meant = did_you_mean(name, self._predicted) or f"; there is: {', '.join(self._predicted)}."
+                raise UsageError(f"There is no value '{name}' to predict{meant}")
             missing = [name for name in self._predicted if name not in values]
             if missing and case in cases:
                 refused[case] = f"There is no prediction of the value '{missing[0]}'."

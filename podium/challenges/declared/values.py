@@ -375,7 +375,7 @@ class DetectionMapValue(Value[DetectionMapSettings, ContinuousImage, ContinuousI
         if pixels.dtype.kind not in "buif" or not np.isfinite(pixels).all():
             raise Refused(f"'{located.label}' holds values that are not finite numbers.")
         if pixels.size and pixels.min() < 0:
-            raise Refused(f"'{located.label}' holds negative values; confidences begin at 0.")
+            raise Refused(f"'{located.label}' holds negative values; confidences start at 0.")
         self._warn_about_many(pixels, expected.warnings)
         return ContinuousImage(pixels, geometry)
 

@@ -76,7 +76,7 @@ def _fill(folder: Path, connection: sqlite3.Connection, lines: Iterable[str]) ->
         connection.execute(f'DELETE FROM "{table}"')  # noqa: S608
     numbered = (json.loads(line) for line in lines)
     if next(numbered, None) != {"podium_arena": _VERSION}:
-        raise ValueError("its first line is another")
+        raise ValueError("its first line has no version")
     for record in numbered:
         match record:
             case {"settings": settings}:
@@ -88,7 +88,7 @@ def _fill(folder: Path, connection: sqlite3.Connection, lines: Iterable[str]) ->
                 target.parent.mkdir(parents=True, exist_ok=True)
                 target.write_bytes(base64.b64decode(content, validate=True))
             case _:
-                raise ValueError("it has a line of another kind")
+                raise ValueError("it has a line of an unknown kind")
 
 
 def _insert(connection: sqlite3.Connection, table: str, row: dict[str, Any]) -> None:

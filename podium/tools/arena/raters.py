@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from podium.errors import UsageError
+from podium.errors import UsageError, read_given_text
 from podium.tools.arena.settings import ArenaSettings
 from podium.tools.arena.store import Store, clean_name, closed_at, read_cases, read_methods
 from podium.tools.arena.voting import MatchupPlanner, Planned, new_key
@@ -73,7 +73,7 @@ def invite(store: Store, settings: ArenaSettings, guest: str | Guest, *, matchup
     )
     with store.writing() as connection:
         if closed_at(connection) is not None:
-            raise UsageError("The arena is closed: nobody can be invited any more.")
+            raise UsageError("The arena is closed: nobody else can be invited.")
         known = connection.execute(
             "SELECT id, revoked_at IS NOT NULL FROM raters WHERE role = 'rater' AND name = ?", (name,)
         ).fetchone()
@@ -282,12 +282,7 @@ def _has_voted(connection: sqlite3.Connection, rater: int) -> bool:
 
 def read_guests(path: Path, *, languages: Collection[str]) -> list[Guest]:
     """The columns name, e-mail and language, the last two optional. If any line is wrong, nobody is invited."""
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-    except OSError as error:
-        raise UsageError(f"{path} cannot be read: {error.strerror}.") from None
-    except UnicodeDecodeError:
-        raise UsageError(f"{path} is not UTF-8 text.") from None
+    text = read_given_text(path)
     header = text.partition("\n")[0]
     rows = csv.reader(io.StringIO(text), delimiter=";" if ";" in header and "," not in header else ",")
     titles = [title.strip().lower() for title in next(rows, [])]
@@ -301,7 +296,7 @@ def read_guests(path: Path, *, languages: Collection[str]) -> list[Guest]:
             raise UsageError(f"{path}, line {number}: {len(row)} fields instead of {len(titles)}.")
         guest = Guest(**{_COLUMNS[title]: clean_name(value) for title, value in zip(titles, row, strict=True)})
         if guest.language and guest.language not in languages:
-            raise UsageError(f"{path}, line {number}: the language is one of {', '.join(languages)}.")
+            raise UsageError(f"{path}, line {number}: the language must be one of {', '.join(languages)}.")
         if guests.setdefault(rater_name(guest.name), guest) is not guest:
             raise UsageError(f"{path}, line {number}: '{guest.name}' is listed twice.")
     if not guests:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from podium.challenges.reports.format import ReportsFormat, ReportsSettings
 from podium.challenges.settings import CasesSettings
-from podium.errors import Refused, SubmissionError, UsageError
+from podium.errors import Refused, SubmissionError, UsageError, read_given
 from podium.execution.executor import show_progress
 from podium.platform.submission import open_submission
 from podium.tools.arena.images import find_cases, prepare
@@ -79,7 +79,7 @@ def init(folder: Path, sources: Sources, settings: ArenaSettings) -> NewArena:
     """Create the arena in `folder`, completely or not at all."""
     folder = folder.resolve()
     _check_place(folder)
-    ranking = read_ranking(sources.ranking)
+    ranking = ranking_from_json(read_given(sources.ranking), name=str(sources.ranking))
     methods = choose_finalists(ranking, sources.top)
     images = find_cases(sources.cases)
     collected = {
@@ -209,14 +209,6 @@ def _some(cases: Collection[str]) -> str:
 
 
 # The finalists: the best teams of a ranking, and the files of their submissions.
-
-
-def read_ranking(path: Path) -> Ranking:
-    """The ranking in a ranking.json."""
-    try:
-        return ranking_from_json(path.read_bytes(), name=str(path))
-    except OSError as error:
-        raise UsageError(f"{path} cannot be read: {error.strerror}.") from None
 
 
 def choose_finalists(ranking: Ranking, top: int | None) -> list[str]:

@@ -285,7 +285,7 @@ def intervals_separate(fitted: Mapping[str, float], intervals: Mapping[str, Inte
         f"The intervals of {len(overlapping)} of {len(neighbours)} neighbours overlap or are not known yet: "
         f"{', '.join(overlapping)}."
         if overlapping
-        else "The intervals of all neighbours are apart."
+        else "No intervals of neighbours overlap."
     )
     return Condition(
         name="intervals apart", met=not overlapping, sentence=sentence, reached=separate, needed=len(neighbours)

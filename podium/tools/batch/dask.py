@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, Generic
 
 from podium.errors import MachineError, PodiumError, UsageError
-from podium.execution.executor import TRIES, CaseOutcome, Progress, ProgressFactory, Value, died, no_progress
+from podium.execution.executor import TRIES, CaseOutcome, Meanwhile, Progress, ProgressFactory, Value, died, no_progress
 from podium.execution.processes import CASE_TIMEOUT_SECONDS
 from podium.tools.batch.case_process import borrowed_process
 from podium.tools.batch.kept import code_version
@@ -54,12 +54,7 @@ class Dask:
     resources: Mapping[str, float] = field(default_factory=dict)
 
     def run(
-        self,
-        cases: Sequence[str],
-        work: Callable[[str], Value],
-        *,
-        label: str,
-        meanwhile: Callable[[], None] | None = None,
+        self, cases: Sequence[str], work: Callable[[str], Value], *, label: str, meanwhile: Meanwhile = None
     ) -> Mapping[str, CaseOutcome[Value]]:
         import cloudpickle
 

@@ -25,7 +25,7 @@ _OVERVIEW = """# {title}
 Submit one archive (`.zip`) with a prediction for every case. A case without a usable prediction counts with the worst
 value; the page of detailed results says which these are.
 """
-_TERMS = "# Terms\n\nReplace this text by the terms of participation.\n"
+_TERMS = "# Terms\n\nReplace this text with the terms of participation.\n"
 
 
 @dataclass(frozen=True, kw_only=True)

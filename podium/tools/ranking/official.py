@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from podium.challenges.board import Criterion, RankingRule
-from podium.errors import UsageError, first_problem
+from podium.errors import UsageError, first_problem, read_given
 from podium.execution.executor import no_progress
 from podium.figures import Figures
 from podium.metrics import Floats
@@ -169,9 +169,7 @@ def read_arena(path: Path, *, ranks: Mapping[str, float], places: int) -> ArenaF
     """Raises UsageError unless the best teams are rated: none beyond `places`, and none without all better ones. Of the
     teams that tie at the last place, any may be left out."""
     try:
-        arena = ArenaFile.model_validate_json(path.read_bytes())
-    except OSError as error:
-        raise UsageError(f"{path} cannot be read: {error.strerror}.") from None
+        arena = ArenaFile.model_validate_json(read_given(path))
     except ValidationError as error:
         raise UsageError(f"{path} is not an arena.json written by Podium: {first_problem(error)}.") from None
     ratings = arena.ratings

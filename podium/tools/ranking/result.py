@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
-from podium.errors import UsageError, first_problem, pandas
+from podium.errors import UsageError, first_problem, pandas, read_given
 from podium.figures import html_table
 from podium.metrics import Floats
 from podium.metrics.declaration import Direction
@@ -511,9 +511,7 @@ def calibration_to_json(calibration: Calibration) -> str:
 def read_calibration(path: Path) -> Calibration:
     """Raises UsageError where the file cannot be read or was not written by `podium judge calibrate`."""
     try:
-        return TypeAdapter(Calibration).validate_json(path.read_bytes())
-    except OSError as error:
-        raise UsageError(f"{path} cannot be read: {error.strerror}.") from None
+        return TypeAdapter(Calibration).validate_json(read_given(path))
     except ValidationError as error:
         raise UsageError(
             f"{path} is not a calibration.json written by 'podium judge calibrate': {first_problem(error)}."

@@ -21,7 +21,7 @@ from typing import Any, Literal, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from podium.errors import UsageError
+from podium.errors import UsageError, read_given
 from podium.figures import LARGEST, Figures, get
 from podium.metrics import Floats
 from podium.metrics.aggregation import aggregate
@@ -142,10 +142,8 @@ def _cells(path: Path, name: str) -> tuple[Sequence[str], Iterator[tuple[int, Se
     if path.suffix.lower() == ".parquet":
         return _parquet(path, name)
     try:
-        raw = sys.stdin.buffer.read() if path == STANDARD_INPUT else path.read_bytes()
+        raw = sys.stdin.buffer.read() if path == STANDARD_INPUT else read_given(path)
         text = raw.decode("utf-8-sig")
-    except OSError as error:
-        raise UsageError(f"{name} cannot be read: {error.strerror}.") from None
     except UnicodeDecodeError:
         raise UsageError(f"{name} is not UTF-8 text.") from None
     first = text.split("\n", 1)[0]

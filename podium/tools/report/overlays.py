@@ -27,7 +27,6 @@ from podium.platform.privacy import pseudonym
 from podium.platform.submission import open_submission
 from podium.readers.files import SafeFile, list_files
 from podium.sandbox.decoders import decoders
-from podium.tools.freehand import draw_trajectory, scan_trajectory
 from podium.tools.ranking.wording import count, figure
 from podium.tools.report.png import data_address, grey_levels, grey_window, png_file, reduced
 
@@ -135,6 +134,8 @@ def _trajectory(
     files: FreehandFormat, case: str, prediction: FreehandPrediction, reference: FreehandReference
 ) -> list[View]:
     """The 3-D path of a scan and its errors over the frames, as `podium freehand plot` draws them."""
+    from podium.tools.freehand import draw_trajectory, scan_trajectory  # not in the image, which has other pages
+
     found = scan_trajectory(files.read_reference(reference), prediction, grid=files.grid, threads=1)
     address = data_address(draw_trajectory(found, title=case))
     said = "trajectory and errors over the frames"

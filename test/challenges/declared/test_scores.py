@@ -392,7 +392,7 @@ def test_a_challenge_of_undefined_figures_alone_is_scored_all_the_same(tmp_path:
     checked = check("challenge", tmp_path / "challenge", images=None, executor=Serial())
     assert checked.warnings == [
         "No reference of 'v' has an event: the C-index is undefined.",
-        "A perfect submission has no value of 'c_index': these references leave it undefined.",
+        "A perfect submission has no value for 'c_index': these references leave it undefined.",
     ]
 
 

@@ -132,7 +132,7 @@ def test_without_javascript(site: Site, visits: Visits) -> None:
 
 def slices_by_links(page: Page) -> None:
     shown = page.locator("figure image")
-    for words, slice_number in {"Next": 7, "Previous": 6, "10 on": None}.items():
+    for words, slice_number in {"Next": 7, "Previous": 6, "10 forward": None}.items():
         if slice_number is None:
             expect(page.get_by_role("link", name=words)).to_have_count(0)  # there are 12
             continue

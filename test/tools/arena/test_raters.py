@@ -276,7 +276,7 @@ def test_the_file_of_links_is_the_owners(tmp_path: Path) -> None:
         ("", "the first line must name the columns: name, e-mail, language."),
         ("who\nRossi\n", "the first line must name the columns: name, e-mail, language."),
         ("name\n", "lists no raters."),
-        ("name,language\nRossi,it\nBianchi,xx\n", "line 3: the language is one of en, it, de, fr, es, zh."),
+        ("name,language\nRossi,it\nBianchi,xx\n", "line 3: the language must be one of en, it, de, fr, es, zh."),
         ("name,language\nRossi\n", "line 2: 1 fields instead of 2."),
         ("name\nRossi\nRossi \n", "line 3: 'Rossi' is listed twice."),
         ("name,language\n,it\n", "A rater's name must have 1 to 100 characters."),

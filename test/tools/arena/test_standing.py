@@ -239,7 +239,7 @@ def test_intervals_of_neighbours() -> None:
     fitted = {"A": 900.0, "B": 1100.0, "C": 1000.0}
     apart = {"A": Interval(880, 920), "B": Interval(1060, 1140), "C": Interval(960, 1040)}
     found = intervals_separate(fitted, apart)
-    assert (found.met, found.sentence, found.reached) == (True, "The intervals of all neighbours are apart.", 2)
+    assert (found.met, found.sentence, found.reached) == (True, "No intervals of neighbours overlap.", 2)
     found = intervals_separate(fitted, apart | {"C": Interval(920, 1040)})
     assert (found.met, found.reached, found.needed) == (False, 1, 2)
     assert found.sentence == "The intervals of 1 of 2 neighbours overlap or are not known yet: C and A."

@@ -236,7 +236,7 @@ class TestPractice:
         made = make_arena(tmp_path, practice=3, raters=("Anna",), cases=("A1", "A2", "A3", "A4", "A5"))
         with running(tmp_path) as server:
             guest = server.guest(made.tokens["Anna"])
-            assert "Practice comes first: 3 comparisons that count nowhere." in guest.page(
+            assert "Practice comes first: 3 comparisons that do not count." in guest.page(
                 f"/enter/{made.tokens['Anna']}"
             )
             for number in (1, 2, 3):
@@ -304,7 +304,7 @@ class TestClosed:
             assert guest.page(f"/enter/{made.tokens['Anna']}") == shown  # the link promises nothing to do
         with closing(OpenArena(tmp_path)) as opened:
             assert [ballot.answer for ballot in read_ballots(opened.store)] == ["left"]
-            with pytest.raises(UsageError, match=r"The arena is closed: nobody can be invited any more."):
+            with pytest.raises(UsageError, match=r"The arena is closed: nobody else can be invited."):
                 invite(opened.store, opened.settings, "Ben")
             with pytest.raises(UsageError, match="already closed"):
                 close_arena(opened.store)

@@ -72,7 +72,7 @@ def _check(settings: DetectionSettings, value: AnyValueKind) -> Sequence[Validat
     elif matching == "distance" and kind != "points":
         wrong = ("match", f"is distance, but {kind} are matched by iou")
     elif matching == "iou" and kind == "boxes" and settings.threshold is None:
-        wrong = ("threshold", "is missing: from which overlap (IoU) on has a box found its reference?")
+        wrong = ("threshold", "is missing: give the least overlap (IoU) with which a box has found its reference")
     elif matching == "distance":
         key = "radius_mm" if value.settings.unit == "mm" else "radius_px"
         other = "radius_px" if key == "radius_mm" else "radius_mm"
