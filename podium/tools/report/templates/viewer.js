@@ -49,16 +49,20 @@ const open = async (details) => {
     find("legend").hidden = find("layer").value !== "errors";
     details.dataset.shown = find("layer").value;
   };
-  for (const name of ["layer", "region"]) find(name).addEventListener("change", show);
-  // First at the middle one of the wrong voxels, or of those that agree.
-  const all = layer(prediction, reference, Object.values(volume.regions).flat(), "errors");
-  const places = (isShown) => [...all.keys()].filter((voxel) => isShown(all[voxel]));
-  const wrong = places((code) => code > AGREED);
-  const shown = wrong.length ? wrong : places((code) => code === AGREED);
-  const at = shown[shown.length >> 1];
-  const voxel = [at % width, Math.floor(at / width) % height, Math.floor(at / width / height)];
-  const mm = volume.matrix.map(([x, y, z, corner]) => x * voxel[0] + y * voxel[1] + z * voxel[2] + corner);
-  if (shown.length) viewer.scene.crosshairPos = viewer.mm2frac(mm);
+  // To the middle one of the structure's wrong voxels, or of those that agree.
+  const look = () => {
+    const codes = layer(prediction, reference, volume.regions[find("region").value], "errors");
+    const places = (isShown) => [...codes.keys()].filter((voxel) => isShown(codes[voxel]));
+    const wrong = places((code) => code > AGREED);
+    const shown = wrong.length ? wrong : places((code) => code === AGREED);
+    if (!shown.length) return;
+    const at = shown[shown.length >> 1];
+    const voxel = [at % width, Math.floor(at / width) % height, Math.floor(at / width / height)];
+    viewer.scene.crosshairPos = viewer.mm2frac(volume.matrix.map(([x, y, z, corner]) => x * voxel[0] + y * voxel[1] + z * voxel[2] + corner));
+  };
+  find("layer").addEventListener("change", show);
+  find("region").addEventListener("change", () => (look(), show()));
+  look();
   viewer.opts.crosshairWidth = Math.max(...volume.size) / 250; // it is in voxels
   show();
   return viewer;
