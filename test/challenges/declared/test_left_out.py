@@ -47,7 +47,7 @@ WRONG_IS_WORSE = {
     "ccc": "a correlation has no worst value of one case",
     "bias": "0 is best: it is ranked by its absolute value",
 }
-FALSE_POSITIVES = {"lesions": ".fp.mean"}  # of these only their numbers of false positives: EMPTY
+FALSE_POSITIVES = {"lesions": ".fp."}  # of these only their numbers of false positives: EMPTY
 FROM_PERFECT = ("kappa", "mcc", "pearson", "spearman", "icc", "ccc", "bias")
 
 
