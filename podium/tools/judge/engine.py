@@ -74,8 +74,8 @@ _ADDRESSES_READER = re.compile(
     re.IGNORECASE | re.DOTALL | re.MULTILINE,
 )
 # Base64 mixes cases and digits as no word does, however long it is; hexadecimal; letters with spaces between them;
-# Cyrillic or Greek letters in the place of Latin ones that look alike. How far each looks ahead is limited: a report may
-# be one word of a million letters.
+# Cyrillic or Greek letters in the place of Latin ones that look alike. How far each looks ahead is limited: a report
+# may be one word of a million letters.
 _DISGUISED = re.compile(
     r"\b(?=[A-Za-z+/]{0,40}\d)(?=\w{0,40}[a-z]\w{0,40}[A-Z])[A-Za-z0-9+/]{12}"
     r"|\b(?=(?:\w{0,40}?[a-z][A-Z]){3})[A-Za-z+/]{16}|\w==(?!\w)"
