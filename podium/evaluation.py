@@ -341,8 +341,8 @@ def _log_pairing(collected: Collected[Any]) -> None:
     """Details for the organiser. Participants who run the image at home read them too: they name only their files."""
     for unmatched in collected.unmatched:
         LOG.info("unmatched: %s: %s", unmatched.name, unmatched.reason)
-    for reason, cases in by_cause(collected.refused).items():
-        LOG.info("refused: %s: %s", first_of(cases), reason)
+    for cases, reason in once_per_cause(collected.refused.items()):
+        LOG.info("refused: %s: %s", cases, reason)
     for sentence in (collected.runtime.problem, collected.runtime.warning):
         if sentence:
             LOG.info("runtime: %s", sentence)
@@ -375,9 +375,9 @@ def _score(task: Task, collected: Collected[Any], executor: Executor) -> list[Ca
     errors = dict(collected.refused)
     failed = {case: outcome for case, outcome in scored.items() if outcome.error is not None}
     errors |= {case: str(outcome.error) for case, outcome in failed.items()}
-    lines = {case: f"{outcome.error} {outcome.detail or ''}" for case, outcome in failed.items()}
-    for line, cases in by_cause(lines).items():
-        LOG.info("failed: %s: %s", first_of(cases), line)
+    lines = ((case, f"{outcome.error} {outcome.detail or ''}") for case, outcome in failed.items())
+    for cases, line in once_per_cause(lines):
+        LOG.info("failed: %s: %s", cases, line)
     check_own_metrics(scored.values())
     unscored = [case for case in task.cases if case in errors or case not in scored]
     worst = executor.run(
@@ -386,17 +386,13 @@ def _score(task: Task, collected: Collected[Any], executor: Executor) -> list[Ca
     return [result_of(case, scored, errors, worst) for case in task.cases]
 
 
-def by_cause(problems: Mapping[str, str]) -> Mapping[str, Sequence[str]]:
-    """Of problems by case, the cases by problem: a wrong name of a column is one line, not one for every case."""
-    found: dict[str, list[str]] = {}
-    for case, problem in problems.items():
-        found.setdefault(problem, []).append(case)
-    return found
-
-
-def first_of(cases: Sequence[str]) -> str:
-    """`case01 and 5 more`."""
-    return f"{cases[0]} and {len(cases) - 1} more" if len(cases) > 1 else cases[0]
+def once_per_cause(problems: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
+    """Problems by case, each once with its cases as `case01 and 5 more`: a wrong name of a column is one line."""
+    cases: dict[str, list[str]] = {}
+    for case, problem in problems:
+        cases.setdefault(problem, []).append(case)
+    for problem, found in cases.items():
+        yield f"{found[0]} and {len(found) - 1} more" if len(found) > 1 else found[0], problem
 
 
 def check_own_metrics(outcomes: Collection[CaseOutcome[CaseScore]]) -> None:

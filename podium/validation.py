@@ -16,7 +16,7 @@ from podium.challenges import KINDS, challenge_for_format, challenge_from_settin
 from podium.challenges.base import AnyChallenge
 from podium.challenges.format import read_challenge_folders
 from podium.errors import UsageError, first_problem, preload_readers, read_given
-from podium.evaluation import AnyPath, Task, by_cause, first_of
+from podium.evaluation import AnyPath, Task
 from podium.execution.executor import Executor, available_workers
 from podium.execution.processes import Processes
 from podium.figures import html_table
@@ -84,7 +84,7 @@ def read_manifest(path: Path) -> Manifest:
 
 @dataclass(frozen=True, kw_only=True)
 class Problem:
-    """`where` is a file or a case, the first of several with the same problem; `what` is a sentence."""
+    """`where` is a case or a file, `what` a sentence."""
 
     where: str
     what: str
@@ -165,9 +165,8 @@ def validate(
             preload_readers(libraries)
         chosen.share_cores(workers=executor.workers, cases=len(predicted))
         outcomes = executor.run(predicted, check, label="checking")
-    wrong = {case: outcome.error for case, outcome in outcomes.items() if outcome.error}
-    wrong |= dict(sorted(collected.refused.items()))
-    problems = [Problem(where=first_of(named), what=what) for what, named in by_cause(wrong).items()]
+    problems = [Problem(where=case, what=outcome.error) for case, outcome in outcomes.items() if outcome.error]
+    problems += [Problem(where=case, what=reason) for case, reason in sorted(collected.refused.items())]
     if manifest:
         answered = {*collected.predictions, *collected.refused}
         problems += [Problem(where=case, what=MISSING) for case in sorted(manifest.cases) if case not in answered]

@@ -2,7 +2,7 @@
 
 import argparse
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import redirect_stdout
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -195,24 +195,29 @@ def _validate(options: argparse.Namespace) -> int:
         executor=chosen_executor(options),
         ground_truth=ground_truth(options),
     )
-    _print_report(report)
+    problems = _print_report(report)
     unknown = f" Not checked: {', '.join(report.not_checked)}." if report.not_checked else ""
-    if report.problems:
-        count = len(report.problems)
-        found = "1 problem; fix it" if count == 1 else f"{count} problems; fix them"
+    if problems:
+        found = "1 problem; fix it" if len(problems) == 1 else f"{len(problems)} problems; fix them"
         return end(f"Found {found} before you submit.{unknown}", 1)
     return end(f"The submission is ready.{unknown}")
 
 
-def _print_report(report: "ValidationReport") -> None:
-    """Print what a participant has to fix, if anything, as a table."""
+def _print_report(report: "ValidationReport") -> Sequence[tuple[str, str]]:
+    """Print what a participant has to fix, if anything, as a table of the rows that are returned."""
+    from podium.evaluation import once_per_cause
     from podium.platform.metrics_file import summarise_warnings
+    from podium.validation import MISSING
 
     output = console()
     for warning in (*report.warnings, *summarise_warnings(report.case_warnings)):
         output.print(cell(f"Warning: {warning}"))
-    if not report.problems:
+    found = [(problem.where, problem.what) for problem in report.problems]
+    missing = [each for each in found if each[1] == MISSING]  # every one is named
+    rows = [*once_per_cause(each for each in found if each[1] != MISSING), *missing]
+    head = ("Where", "What")
+    if rows:
+        output.print(table(f"Problems in this '{report.challenge}' submission", *head, texts=head, rows=rows))
+    else:
         output.print(cell(f"{report.cases} predictions for '{report.challenge}' are fine."))
-        return
-    rows, head = [(problem.where, problem.what) for problem in report.problems], ("Where", "What")
-    output.print(table(f"Problems in this '{report.challenge}' submission", *head, texts=head, rows=rows))
+    return rows

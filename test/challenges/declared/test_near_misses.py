@@ -14,6 +14,7 @@ from evaluating import evaluate, evaluate_command
 from podium.challenges import load_challenge
 from podium.challenges.declared.settings import examine
 from podium.checking import check
+from podium.cli.main import main
 from podium.evaluation import find_challenge, prepare
 from podium.execution.executor import Serial
 from podium.readers.files import list_files
@@ -183,11 +184,14 @@ def test_without_any_value_the_case_fails(tmp_path: Path) -> None:
     team = write_predictions(tmp_path / "team", ages(header="case,a,b", case0="11,20", case1="30,40"))
     report = validate(team, ground_truth=truth, challenge="challenge", executor=Serial())
     assert [(problem.where, problem.what.partition(";")[0]) for problem in report.problems] == [
-        ("case0 and 1 more", "'p.csv' has no column 'age'")
+        ("case0", "'p.csv' has no column 'age'"),
+        ("case1", "'p.csv' has no column 'age'"),
     ]
 
 
-def test_a_wrong_name_of_a_column_is_said_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_wrong_name_of_a_column_is_said_once(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
+) -> None:
     """Whether it costs a value or every case."""
     truth = write_challenge(tmp_path / "challenge", AGES, TRUTH)
     for code, header in enumerate(("case,age,wieght", "case,aeg,wieght")):
@@ -196,6 +200,10 @@ def test_a_wrong_name_of_a_column_is_said_once(tmp_path: Path, caplog: pytest.Lo
         with caplog.at_level("INFO", logger="podium"):
             assert evaluate_command(team, truth, tmp_path / "out") == code
         assert len([line for line in caplog.messages if "Rename the column" in line]) == 1
+    assert main(["validate", str(team), "--ground-truth", str(truth), "--challenge", "challenge"]) == 1
+    printed = capfd.readouterr()
+    assert "case0 and 1 more" in printed.out
+    assert printed.err.splitlines()[-1].startswith("Found 1 problem; fix it")
 
 
 def test_ignore_case_joins_files_and_tables(tmp_path: Path) -> None:
