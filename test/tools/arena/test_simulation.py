@@ -137,7 +137,7 @@ def test_an_arena_without_rules(tmp_path: Path) -> None:
         (["--gap", "nan"], "nan is not a positive number"),
         (["--teams", "1"], "1 is less than two teams"),
         (["--ties", "1"], "1 is not between 0 and 1"),
-        (["--case-spread", "-1"], "-1 is not a number from 0 on"),
+        (["--case-spread", "-1"], "-1 is not 0 or more"),
         (["--runs", "0"], "0 is not a positive number"),
     ],
 )
