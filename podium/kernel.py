@@ -5,7 +5,6 @@ import os
 import resource
 import signal
 import sys
-import threading
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
@@ -21,8 +20,15 @@ _SET_PDEATHSIG, _GET_DUMPABLE, _SET_DUMPABLE, _SET_NO_NEW_PRIVS = 1, 3, 4, 38  #
 _OPEN_FILES = 16
 REQUESTS_TO_END = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
-requested_to_end = threading.Event()
-"""Set by a command's handler. What the handler raises may be lost in a callback, so long-running work checks this."""
+
+class RequestToEnd:
+    """Whether a command's handler was called. What the handler raises may be lost in a callback, so long-running work
+    checks this. Not an `Event`: a handler that interrupts itself would wait forever for the lock of one."""
+
+    was_made = False
+
+
+request_to_end = RequestToEnd()
 
 
 def is_linux() -> bool:

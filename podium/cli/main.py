@@ -18,7 +18,7 @@ from podium.cli import arena, judge, prepare, rank, run, score
 from podium.cli.arguments import EXIT_CODES, Command, Group, Parser, end, end_log, printed_log, say, summaries
 from podium.errors import PodiumError, did_you_mean, missing_packages
 from podium.execution.executor import ONE_THREAD
-from podium.kernel import REQUESTS_TO_END, requested_to_end
+from podium.kernel import REQUESTS_TO_END, request_to_end
 
 _MODULES = (score, prepare, rank, judge, arena, run)
 _OBJECTS_BETWEEN_COLLECTIONS = 50_000
@@ -70,7 +70,7 @@ def carry_out(command: Command, options: argparse.Namespace) -> int:
         return command(options)
     except Exception as error:
         # What is raised on request may be raised inside a library, which makes another error of it.
-        return _end_on_request() if requested_to_end.is_set() else _end_by(error)
+        return _end_on_request() if request_to_end.was_made else _end_by(error)
     except KeyboardInterrupt:
         return _end_on_request()
 
@@ -103,14 +103,14 @@ def _signals() -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():
         yield  # only the main thread may set handlers
         return
-    requested_to_end.clear()
+    request_to_end.was_made = False
     before = {number: signal.getsignal(number) for number in REQUESTS_TO_END}
     ignored_until = 0.0
 
     def raise_on_request(_signal: int, _frame: object) -> None:
         """Further requests are ignored for a moment: they would interrupt the deletion of temporary files."""
         nonlocal ignored_until
-        requested_to_end.set()
+        request_to_end.was_made = True
         if time.monotonic() >= ignored_until:
             ignored_until = time.monotonic() + _SECONDS_TO_CLEAN_UP
             raise KeyboardInterrupt
@@ -123,7 +123,7 @@ def _signals() -> Iterator[None]:
     finally:
         for number, handled in before.items():
             signal.signal(number, handled)
-        requested_to_end.clear()  # or an evaluation from Python after this command would end at once
+        request_to_end.was_made = False  # or an evaluation from Python after this command would end at once
 
 
 @contextmanager

@@ -40,7 +40,7 @@ from podium.execution.executor import (
     out_of_time,
     took_too_long,
 )
-from podium.kernel import die_with, is_linux, requested_to_end, set_oom_score, signals_blocked, unblock_signals
+from podium.kernel import die_with, is_linux, request_to_end, set_oom_score, signals_blocked, unblock_signals
 
 # A crash may be caused by another case (memory is shared), so a case is tried again, alone, before it fails. One that
 # crashes by itself fails at the second try. A signal from outside may be an accident, which hits the same case again
@@ -150,7 +150,7 @@ class _Pool(Generic[Value]):
     def run(self, cases: Sequence[str], *, workers: int) -> Mapping[str, CaseOutcome[Value]]:
         left = _Left(deque(cases))
         while len(self._outcomes) < len(cases):
-            if requested_to_end.is_set():
+            if request_to_end.was_made:
                 raise KeyboardInterrupt
             busy = [worker for worker in self._workers if worker.case is not None]
             while left.waiting and len(busy) < workers:

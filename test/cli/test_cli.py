@@ -374,7 +374,7 @@ def test_a_reader_that_has_gone_gets_no_traceback(arguments: tuple[str, ...], co
         stderr=subprocess.PIPE,
         text=True,
         check=False,
-        timeout=120,
+        timeout=12,
     )
     os.close(writing)
     assert (done.returncode, done.stderr) == (code, "")
@@ -454,6 +454,36 @@ def test_a_request_to_end_that_a_callback_swallows(podium: Any, monkeypatch: pyt
     monkeypatch.setattr("podium.cli.score.paths", score)
     run = podium("evaluate")
     assert (run.code, run.last_line) == (130, "Stopped on request.")
+
+
+INTERRUPTED_INSIDE_THE_HANDLER = """
+import signal, sys
+from podium.cli import main, score
+
+def again(frame, event, _):
+    \"\"\"One more request whenever something that the handler calls returns.\"\"\"
+    if event == "return" and frame.f_code.co_name != "raise_on_request":
+        signal.raise_signal(signal.SIGTERM)
+    return again
+
+def interrupted(_):
+    sys.settrace(again)
+    try:
+        signal.raise_signal(signal.SIGTERM)
+    finally:
+        sys.settrace(None)
+
+score.paths = interrupted
+raise SystemExit(main(["evaluate"]))
+"""
+
+
+def test_a_request_to_end_that_interrupts_the_handler_of_the_one_before(tmp_path: Path) -> None:
+    """The handler once waited for a lock that it held itself."""
+    (tmp_path / "stopped.py").write_text(INTERRUPTED_INSIDE_THE_HANDLER, encoding="utf-8")
+    command = [sys.executable, "-m", "stopped"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path, timeout=120)
+    assert (done.returncode, done.stderr) == (130, "Stopped on request.\n")
 
 
 INTERRUPTED_INSIDE_EXEC = """
