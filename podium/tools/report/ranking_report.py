@@ -9,7 +9,7 @@ import numpy as np
 
 from podium.tools.ranking.consensus import Consensus
 from podium.tools.ranking.output import calibration_sentences
-from podium.tools.ranking.result import Interval, Ranking
+from podium.tools.ranking.result import Ranking
 from podium.tools.ranking.wording import (
     NOTHING,
     chance,
@@ -18,26 +18,20 @@ from podium.tools.ranking.wording import (
     count,
     figure,
     fixed,
-    interval_words,
     sentence,
 )
-from podium.tools.report import charts
-from podium.tools.report.charts import Teams
+from podium.tools.report.certainty import blob_plot, intervals, rank_lines, significance_map, tau_violin
 from podium.tools.report.exhibits import (
     FIRST_METRIC_COLUMN,
     MOST_DETAILED,
     MOST_TEAMS,
     CaseValues,
-    blob_plot,
     case_rows,
     case_values,
     is_yes_or_no,
     metric_exhibits,
     podium_plot,
     rank_heatmap,
-    rank_lines,
-    significance_map,
-    tau_violin,
 )
 from podium.tools.report.overlays import CasePictures
 from podium.tools.report.page import REPORT_FILE, Drawings, Exhibit, Report, Section, Table, render
@@ -50,6 +44,7 @@ from podium.tools.report.tables import (
     settings_table,
     team_pages,
 )
+from podium.tools.report.vega import Teams
 
 REFERENCES = (
     "Wiesenfarth M, Reinke A, Landman BA, et al. Methods and open-source toolkit for analyzing and visualizing "
@@ -170,7 +165,7 @@ def _scores(ranking: Ranking, teams: Teams) -> list[Exhibit]:
     title = ranking.deciding.score_title
     caption = f"{title} of every team"
     caption += f" with its {confidence_words(ranking.methods.confidence)} interval over cases."
-    return _intervals(f"Scores: {title}", caption, teams, rows) if ranking.deciding.score_intervals else []
+    return intervals(f"Scores: {title}", caption, teams, rows) if ranking.deciding.score_intervals else []
 
 
 def _arena_exhibits(ranking: Ranking, teams: Teams) -> list[Exhibit]:
@@ -178,7 +173,7 @@ def _arena_exhibits(ranking: Ranking, teams: Teams) -> list[Exhibit]:
     rows = [
         (row, "", each.bradley_terry, each.interval) for row, each in found if each and each.bradley_terry is not None
     ]
-    return _intervals("Bradley-Terry ratings", "Ratings from the votes, with their intervals.", teams, rows)
+    return intervals("Bradley-Terry ratings", "Ratings from the votes, with their intervals.", teams, rows)
 
 
 def _judge_exhibits(ranking: Ranking, teams: Teams) -> list[Exhibit]:
@@ -195,29 +190,7 @@ def _judge_exhibits(ranking: Ranking, teams: Teams) -> list[Exhibit]:
     caption = (
         "The share of comparisons that each team wins by the clinicians' votes, by the judge, and by both together."
     )
-    return _intervals("Comparisons won", caption, teams, rows)
-
-
-def _intervals(
-    title: str, caption: str, teams: Teams, rows: Sequence[tuple[int, str, float | None, Interval | None]]
-) -> list[Exhibit]:
-    """Values with intervals by team, and by series where these have names; nothing of no values."""
-    known = [(row, series, value, interval) for row, series, value, interval in rows if value is not None]
-    if not known:
-        return []
-    decimals = column_decimals(value for *_, value, _ in known)
-    cells = [
-        (teams.names[row], *filter(None, [name]), fixed(value, decimals), interval_words(ends, decimals) or NOTHING)
-        for row, name, value, ends in known
-    ]
-    marks = [
-        {"n": row, "value": value, **({"series": series} if series else {})}
-        | dict(zip(("low", "high"), interval or (None, None), strict=True))
-        for row, series, value, interval in known
-    ]
-    series = ["Series"] if known[0][1] else []
-    chart = charts.intervals(marks, teams, title=title.removeprefix("Scores: "), words=caption)
-    return [Exhibit(title, caption, chart, Table(("Team", *series, "Value", "Interval"), cells))]
+    return intervals("Comparisons won", caption, teams, rows)
 
 
 def _stability_words(ranking: Ranking) -> list[str]:
