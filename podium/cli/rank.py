@@ -30,10 +30,9 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
-    from podium.tools.ranking.consensus import Consensus
     from podium.tools.ranking.documents import Cohort
     from podium.tools.ranking.output import TableColumn
-    from podium.tools.ranking.result import Ranking
+    from podium.tools.ranking.result import Consensus, Ranking
     from podium.tools.ranking.schemes import RankingOptions
     from podium.tools.report.overlays import CasePictures
     from podium.tools.report.page import Report
@@ -242,9 +241,8 @@ def _cohorts(options: argparse.Namespace) -> "Sequence[Cohort[Any]]":
 
 def rank_cohorts(cohorts: "Sequence[Cohort[Any]]", output: Path, wanted: "RankingOptions") -> None:
     """Rank the teams of every cohort, write the rankings and print them."""
-    from podium.tools.ranking.consensus import consensus
     from podium.tools.ranking.output import write_consensus, write_ranking, written_at_once
-    from podium.tools.ranking.rank import rank, rank_tasks
+    from podium.tools.ranking.rank import consensus, rank, rank_tasks
     from podium.tools.report.page import REPORT_FILE, write_report
     from podium.tools.report.ranking_report import consensus_report, ranking_report
 

@@ -36,14 +36,7 @@ from podium.tools.ranking.schemes import (
     apply_scheme,
     exact_intervals,
 )
-from podium.tools.ranking.statistics import (
-    Ranks,
-    case_positions,
-    percentile_intervals,
-    positions,
-    stability,
-    tau_b,
-)
+from podium.tools.ranking.statistics import Ranks, case_positions, percentile_intervals, positions, stability, tau_b
 
 _LAST: dict[Direction, float] = {"higher": -np.inf, "lower": np.inf}
 _METHOD_WORDS = {

@@ -7,9 +7,8 @@ from urllib.parse import quote
 
 import numpy as np
 
-from podium.tools.ranking.consensus import Consensus
 from podium.tools.ranking.output import calibration_sentences
-from podium.tools.ranking.result import Ranking
+from podium.tools.ranking.result import Consensus, Ranking
 from podium.tools.ranking.wording import (
     NOTHING,
     chance,

@@ -10,15 +10,8 @@ import numpy as np
 
 from podium.metrics import Floats
 from podium.metrics.declaration import Metric
-from podium.tools.ranking.consensus import Consensus
-from podium.tools.ranking.output import (
-    TableColumn,
-    figure_rows,
-    rank_range,
-    table_columns,
-    team_rows,
-)
-from podium.tools.ranking.result import Calibration, Interval, Ranking, Team
+from podium.tools.ranking.output import TableColumn, figure_rows, rank_range, table_columns, team_rows
+from podium.tools.ranking.result import Calibration, Consensus, Interval, Ranking, Team
 from podium.tools.ranking.statistics import Ranks, case_positions
 from podium.tools.ranking.wording import (
     NO_VALUE,
@@ -427,12 +420,7 @@ def _some(titles: list[str]) -> str:
     return listed(titles if len(titles) <= 3 else [*titles[:3], f"{len(titles) - 3} more"])
 
 
-def _standing(
-    row: int,
-    values: Sequence[CaseValues],
-    means: Mapping[str, Floats],
-    ranks: Mapping[str, Ranks],
-) -> Table:
+def _standing(row: int, values: Sequence[CaseValues], means: Mapping[str, Floats], ranks: Mapping[str, Ranks]) -> Table:
     decimals = [even_decimals(each.means) for each in values]
 
     def written(figures: Iterable[float]) -> list[str]:
