@@ -295,7 +295,7 @@ def print_ranking(ranking: "Ranking", output: "Console", said: set[str]) -> None
 
 def _final_table(ranking: "Ranking", columns: "Sequence[TableColumn]") -> "Table":
     division = ", ".join(ranking.division.values())
-    headings = [each.short_title if each.is_optional else each.short_title.replace(" ", "\n", 1) for each in columns]
+    headings = [each.head if each.is_optional else each.head.replace(" ", "\n", 1) for each in columns]
     title = f"{ranking.title} ({division})" if division else ranking.title
     made = table(title, "#", "Team", *headings, texts=["Team"])
     made.columns[1].min_width = min(20, max(len(team.name) for team in ranking.teams) + 2)
@@ -363,7 +363,8 @@ def print_consensus(consensus: "Consensus", output: "Console") -> None:
     drawn = [f"Rank {confidence_words(consensus.confidence)}"] if consensus.stability else []
     made = table(f"{consensus.title}: consensus", "#", "Team", "Mean rank", *drawn, *consensus.tasks, texts=["Team"])
     for number, team in enumerate(consensus.teams):
-        mean = _figure(consensus.mean_ranks[number], consensus.mean_rank_interval(number), places=3)
+        ends = consensus.mean_rank_intervals[number] if consensus.mean_rank_intervals else None
+        mean = _figure(consensus.mean_ranks[number], ends, places=3)
         cells = [str(consensus.consensus_ranks[number]), team, mean]
         if consensus.stability:
             cells.append(rank_range(consensus.stability.rank_intervals[number], "-"))

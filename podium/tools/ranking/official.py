@@ -20,7 +20,7 @@ from podium.figures import Figures
 from podium.metrics import Floats
 from podium.metrics.declaration import Direction
 from podium.metrics.resampling import Resamples
-from podium.tools.ranking.facts import Facts, figure_at
+from podium.tools.ranking.facts import Facts, figure_at, replicate_figures
 from podium.tools.ranking.result import Arena, ArenaTeam, Row, SchemeRanking, Table, plain_row
 from podium.tools.ranking.schemes import (
     MEAN_POSITION,
@@ -338,6 +338,11 @@ class Bootstrap:
 
     resamples: Resamples
     figures: Mapping[str, Floats]
+
+    @classmethod
+    def draw(cls, facts: Facts, *, replicates: int, seed: int) -> "Bootstrap":
+        resamples = Resamples.draw(cases=len(facts.cases), replicates=replicates, seed=seed)
+        return cls(resamples=resamples, figures=replicate_figures(facts, resamples))
 
 
 def deciding_ranks(facts: Facts, official: Official | None, options: RankingOptions) -> Sequence[int | None]:

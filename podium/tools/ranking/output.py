@@ -10,7 +10,7 @@ import os
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
 
 from podium.errors import UsageError
@@ -57,11 +57,11 @@ CsvColumn = tuple[str, Sequence[object]]  # its name, and a cell per team
 # The final table.
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class TableColumn:
     """One column of the final table, after rank and team.
 
-    title        on the page; `short_title` is for the terminal and LaTeX
+    title        on the page; `short_title`, where it is another, is for the terminal and LaTeX
     cells        [team]: a figure, the ends of an interval of ranks, or text; None where there is nothing
     intervals    [team], of figures
     spreads      [team], standard deviations, which the page shows where there is no interval
@@ -72,14 +72,20 @@ class TableColumn:
     """
 
     title: str
-    short_title: str
     cells: Sequence[Cell]
+    short_title: str = ""
+    _: KW_ONLY
     intervals: Intervals | None = None
     spreads: Row | None = None
     decimals: int = 0
     remarks: Sequence[str] = ()
     kind: str = ""
     is_optional: bool = False
+
+    @property
+    def head(self) -> str:
+        """For the terminal and LaTeX."""
+        return self.short_title or self.title
 
     def interval(self, team: int) -> Interval | None:
         return self.intervals[team] if self.intervals else None
@@ -89,47 +95,32 @@ def table_columns(ranking: Ranking) -> list[TableColumn]:
     """Score, interval of the rank, probability of winning, group, scored cases, and the headline columns."""
     teams, deciding, stability = ranking.teams, ranking.deciding, ranking.deciding.stability
     scores, replicates = tuple(team.score for team in teams), ranking.methods.bootstraps
+    undefined = [deciding.undefined_replicates if team.score_interval else 0 for team in teams]
     columns = [
         TableColumn(
-            title=deciding.score_title,
-            short_title=deciding.score_title,
-            cells=[NO_VALUE if score is None else score for score in scores],
+            deciding.score_title,
+            [NO_VALUE if score is None else score for score in scores],
             intervals=tuple(team.score_interval for team in teams),
             decimals=column_decimals(scores),
-            remarks=[
-                undefined_words(deciding.undefined_replicates if team.score_interval else 0, replicates)
-                for team in teams
-            ],
+            remarks=[undefined_words(number, replicates) for number in undefined],
             kind="score",
         )
     ]
     if stability:
         confidence = confidence_words(ranking.methods.confidence)
         wins = [chance(share, cases=len(ranking.cases)) for share in stability.win_probabilities]
-        columns += [
-            TableColumn(
-                title=f"Rank, {confidence} interval", short_title=f"Rank {confidence}", cells=stability.rank_intervals
-            ),
-            TableColumn(title="Chance of winning", short_title="1st", cells=wins),
-        ]
+        columns.append(TableColumn(f"Rank, {confidence} interval", stability.rank_intervals, f"Rank {confidence}"))
+        columns.append(TableColumn("Chance of winning", wins, "1st"))
     if any(team.group is not None for team in teams):
         groups = [None if team.group is None else str(team.group) for team in teams]
-        columns.append(TableColumn(title="Group", short_title="Group", cells=groups, kind="group"))
-    columns.append(
-        TableColumn(
-            title="Cases scored",
-            short_title="Scored",
-            cells=[f"{team.scored}/{team.expected}" for team in teams],
-            remarks=[lost_words(team.failed, team.missing) for team in teams],
-        )
-    )
+        columns.append(TableColumn("Group", groups, kind="group"))
+    scored = [f"{team.scored}/{team.expected}" for team in teams]
+    lost = [lost_words(team.failed, team.missing) for team in teams]
+    columns.append(TableColumn("Cases scored", scored, "Scored", remarks=lost))
     columns += [
         TableColumn(
-            title=column.title,
-            short_title=column.title,
-            cells=[
-                value if value is not None else "unknown" if column.is_given else NO_VALUE for value in column.values
-            ],
+            column.title,
+            [value if value is not None else "unknown" if column.is_given else NO_VALUE for value in column.values],
             intervals=column.intervals,
             spreads=column.errors,
             remarks=[
@@ -162,7 +153,7 @@ def ranking_latex(ranking: Ranking) -> str:
         cells = ["--" if team.rank is None else str(team.rank), latex_escape(team.name)]
         cells += [_latex_cell(column, number) for column in columns]
         lines.append(" & ".join(cells) + r" \\")
-    head = ["Rank", "Team", *(latex_escape(column.short_title) for column in columns)]
+    head = ["Rank", "Team", *(latex_escape(column.head) for column in columns)]
     caption = f"{latex_escape(ranking.title)}: {latex_escape(ranking.deciding.words)}."
     if ranking.deciding.score_intervals:
         confidence = confidence_words(ranking.methods.confidence).replace(" %", r"\,\%")

@@ -16,7 +16,7 @@ from podium.metrics.resampling import Resamples
 from podium.platform.privacy import Column
 from podium.readers.files import escape_for_display
 from podium.tools.ranking.documents import Cohort, read_cohorts
-from podium.tools.ranking.facts import Facts, figure_at, gather_facts, replicate_figures, with_recomputed_figures
+from podium.tools.ranking.facts import Facts, figure_at, gather_facts, with_recomputed_figures
 from podium.tools.ranking.official import (
     Bootstrap,
     MissingFigure,
@@ -121,7 +121,9 @@ def rank_with_replicates(cohort: Cohort[Any], options: RankingOptions) -> DrawnR
         options = replace(options, scheme=MEAN.name)
     facts = _in_final_order(with_recomputed_figures(gather_facts(cohort, options)), options)
     official = _official(facts, options)
-    bootstrap = _bootstrap(facts, options)
+    bootstrap = None
+    if options.bootstraps and facts.cases:
+        bootstrap = Bootstrap.draw(facts, replicates=options.bootstraps, seed=options.seed)
     steps = len(facts.in_schemes) * (len(general_schemes(options)) + 1 if bootstrap else 1)
     overall = OverallProgress(options.progress("ranking", steps))
     try:
@@ -165,13 +167,6 @@ def rank_with_replicates(cohort: Cohort[Any], options: RankingOptions) -> DrawnR
         notes=tuple(notes(facts, official, ranking, options)),
     )
     return DrawnRanking(ranking=ranking, replicates=None if chosen.replicates is None else chosen.replicates.ranks)
-
-
-def _bootstrap(facts: Facts, options: RankingOptions) -> Bootstrap | None:
-    if not options.bootstraps or not facts.cases:
-        return None
-    resamples = Resamples.draw(cases=len(facts.cases), replicates=options.bootstraps, seed=options.seed)
-    return Bootstrap(resamples=resamples, figures=replicate_figures(facts, resamples))
 
 
 def _comparisons(
@@ -317,11 +312,9 @@ def _arena_column(arena: Arena) -> AggregateColumn:
 def case_metrics(facts: Facts, bootstrap: Bootstrap | None, options: RankingOptions) -> tuple[CaseMetricResult, ...]:
     """Every metric in the rows: those of the general schemes first and in the rule's order, because reports call a case
     good or bad by the first."""
-    others = [table for table in facts.tables.values() if not any(table is each for each in facts.in_schemes)]
-    return (
-        *(_case_metric(table, bootstrap, options, in_schemes=True) for table in facts.in_schemes),
-        *(_case_metric(table, bootstrap, options, in_schemes=False) for table in others),
-    )
+    first = {table.metric.name: table for table in facts.in_schemes}
+    tables = {**first, **facts.tables}
+    return tuple(_case_metric(tables[name], bootstrap, options, in_schemes=name in first) for name in tables)
 
 
 def _case_metric(

@@ -421,9 +421,6 @@ class Consensus:
     cases: int  # of the task with the fewest
     sentences: tuple[str, ...]
 
-    def mean_rank_interval(self, team: int) -> Interval | None:
-        return self.mean_rank_intervals[team] if self.mean_rank_intervals else None
-
 
 # From arrays to plain numbers.
 

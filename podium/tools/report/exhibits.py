@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import takewhile
 
 import numpy as np
@@ -76,6 +77,11 @@ class CaseValues:
     @property
     def title(self) -> str:
         return title_of(self.metric)
+
+    @cached_property
+    def mean_ranks(self) -> Ranks:
+        """[team], the positions by the means."""
+        return case_positions(np.array(self.means, dtype=np.float64)[:, None], self.metric.direction)[:, 0]
 
 
 def case_values(ranking: Ranking) -> list[CaseValues]:

@@ -8,7 +8,7 @@ from urllib.parse import quote
 import numpy as np
 
 from podium.tools.ranking.output import calibration_sentences
-from podium.tools.ranking.result import Consensus, Ranking
+from podium.tools.ranking.result import Arena, Consensus, Ranking
 from podium.tools.ranking.wording import (
     NOTHING,
     chance,
@@ -91,12 +91,10 @@ def ranking_report(ranking: Ranking, pictures: CasePictures | None = None) -> Re
             exhibits=figures.add_all(_stability_exhibits(ranking, teams)),
         ),
     ]
-    if ranking.arena:
-        words, table = arena_tables(ranking)
-        exhibits = figures.add_all(_arena_exhibits(ranking, teams))
-        sections.append(
-            Section("arena", "Arena", "The arena", words, tables=[table] if table else (), exhibits=exhibits)
-        )
+    if arena := ranking.arena:
+        words, table = arena_tables(arena, ranking.teams)
+        exhibits = figures.add_all(_arena_exhibits(arena, teams))
+        sections.append(Section("arena", "Arena", "The arena", words, tables=[table], exhibits=exhibits))
     if judged := ranking.calibration:
         words = [*calibration_sentences(judged), *judged.notes]
         exhibits = figures.add_all(_judge_exhibits(ranking, teams))
@@ -167,11 +165,8 @@ def _scores(ranking: Ranking, teams: Teams) -> list[Exhibit]:
     return intervals(f"Scores: {title}", caption, teams, rows) if ranking.deciding.score_intervals else []
 
 
-def _arena_exhibits(ranking: Ranking, teams: Teams) -> list[Exhibit]:
-    found = enumerate(ranking.arena.teams if ranking.arena else ())
-    rows = [
-        (row, "", each.bradley_terry, each.interval) for row, each in found if each and each.bradley_terry is not None
-    ]
+def _arena_exhibits(arena: Arena, teams: Teams) -> list[Exhibit]:
+    rows = [(row, "", each.bradley_terry, each.interval) for row, each in enumerate(arena.teams) if each]
     return intervals("Bradley-Terry ratings", "Ratings from the votes, with their intervals.", teams, rows)
 
 

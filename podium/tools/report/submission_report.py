@@ -9,16 +9,15 @@ from typing import Any
 import numpy as np
 
 from podium import __version__
-from podium.challenges.base import AnyChallenge, Diagram
+from podium.challenges.base import AnyChallenge, Diagram, FigureGrid
 from podium.errors import UsageError
 from podium.figures import Figures
 from podium.metrics import Floats
 from podium.metrics.declaration import Curve, Metric
 from podium.metrics.displacement import stretched
-from podium.metrics.resampling import Resamples
 from podium.platform.metrics_file import CaseResult, Status
 from podium.tools.ranking.documents import Cohort, TeamFile
-from podium.tools.ranking.facts import figure_at, gather_facts, replicate_figures
+from podium.tools.ranking.facts import figure_at, gather_facts
 from podium.tools.ranking.official import Bootstrap
 from podium.tools.ranking.rank import aggregate_columns
 from podium.tools.ranking.result import NARROW_BELOW
@@ -29,7 +28,7 @@ from podium.tools.ranking.wording import (
     confidence_words,
     count,
     figure,
-    listed,
+    lost_words,
     on_one_line,
     undefined_words,
 )
@@ -61,6 +60,7 @@ from podium.tools.report.vega import Teams, f, layer, layered, q, tips
 
 CONFIDENCE = 0.95
 REPLICATES = 1000
+_NO_CASES = "The organisers publish no per-case results, so only the scores can be shown."
 _BINS = 21
 _MOST_LINES, _MOST_POINTS, _TABLE_ROWS = 60, 160, 24
 _LONGEST = 1_000_000  # values of a curve; a file that declares more is not trusted
@@ -74,7 +74,8 @@ def submission_report(file: TeamFile, challenge: AnyChallenge, pictures: CasePic
     metrics = shown_metrics(challenge, content.results)
     figures = Drawings(files=False)
     scores = _scores(challenge, content.aggregates, score_intervals(file, challenge))
-    sections = [Section("result", "Result", "Result", [_summary(file)], _notes(file), tables=[scores])]
+    notes = [] if content.results else [_NO_CASES]
+    sections = [Section("result", "Result", "Result", [_summary(file)], notes, tables=[scores])]
     cases = _cases(file, metrics, {each.row for each in overlays})
     if cases.rows:
         words = [_case_words(content.results, metrics)]
@@ -109,8 +110,7 @@ def score_intervals(file: TeamFile, challenge: AnyChallenge) -> dict[str, str]:
     except UsageError:
         return {}
     own = replace(facts, aggregates=[file.content.aggregates])  # one file is not a cohort
-    resamples = Resamples.draw(cases=len(own.cases), replicates=REPLICATES, seed=0)
-    bootstrap = Bootstrap(resamples=resamples, figures=replicate_figures(own, resamples))
+    bootstrap = Bootstrap.draw(own, replicates=REPLICATES, seed=0)
     found = {}
     for column in aggregate_columns(own, None, bootstrap, RankingOptions(confidence=CONFIDENCE)):
         if column.intervals and column.intervals[0]:
@@ -147,19 +147,12 @@ def worst_of_submission(file: TeamFile, challenge: AnyChallenge) -> dict[str, st
 def _summary(file: TeamFile) -> str:
     counts = file.content.counts
     words = f"{counts.scored} of {count(counts.expected, 'case')} were scored."
-    lost = [f"{number} {what}" for number, what in ((counts.failed, "failed"), (counts.missing, "missing")) if number]
-    if lost:
-        words += f" {listed(lost)}: each counts with the worst value of everything that teams are ranked by."
+    if lost := lost_words(counts.failed, counts.missing).replace(", ", " and "):
+        words += f" {lost}: each counts with the worst value of everything that teams are ranked by."
     if counts.unmatched:
         files = count(counts.unmatched, "submitted file or job", "submitted files or jobs")
         words += f" {files} did not belong to any case."
     return words
-
-
-def _notes(file: TeamFile) -> list[str]:
-    if not file.content.results:
-        return ["The organisers publish no per-case results, so only the scores can be shown."]
-    return []
 
 
 def _scores(challenge: AnyChallenge, aggregates: Figures, intervals: Mapping[str, str]) -> Table:
@@ -215,24 +208,16 @@ def _pictures(challenge: AnyChallenge, rows: Sequence[CaseResult], aggregates: F
     """Curves, scatter plots and grids of figures over all cases, as far as the rows contain their data."""
     if challenge.pictures is None or not rows:
         return []
-    exhibits = []
-    for each in challenge.pictures([row.metrics for row in rows], aggregates):
-        if isinstance(each, Diagram):
-            exhibits.append(diagram(each))
-        else:
-            values = np.array([[np.nan if value is None else value for value in row] for row in each.values])
-            exhibits.append(
-                figure_heatmap(
-                    each.title,
-                    "Means over all cases.",
-                    Teams(each.rows),
-                    each.columns,
-                    values=values,
-                    directions=each.directions,
-                    corner=each.corner,
-                )
-            )
-    return exhibits
+    return [
+        diagram(each) if isinstance(each, Diagram) else _grid(each)
+        for each in challenge.pictures([row.metrics for row in rows], aggregates)
+    ]
+
+
+def _grid(grid: FigureGrid) -> Exhibit:
+    values = np.array([[np.nan if value is None else value for value in row] for row in grid.values])
+    rows, caption, ways = Teams(grid.rows), "Means over all cases.", grid.directions
+    return figure_heatmap(grid.title, caption, rows, grid.columns, values=values, directions=ways, corner=grid.corner)
 
 
 def _cases(file: TeamFile, metrics: Sequence[Metric], pictures: Collection[str]) -> CasesOfTeam:
