@@ -188,25 +188,22 @@ def _judge_exhibits(ranking: Ranking, teams: Teams) -> list[Exhibit]:
 
 
 def _stability_words(ranking: Ranking) -> list[str]:
-    words = []
-    deciding = ranking.deciding
-    if deciding.stability is None:
-        words.append(sentence(deciding.why_no_stability or "This ranking could not be bootstrapped."))
+    deciding, stability = ranking.deciding, ranking.deciding.stability
+    if stability is None:
+        words = [sentence(deciding.why_no_stability or "This ranking could not be bootstrapped.")]
     else:
-        wins = deciding.stability.win_probabilities
-        best = max(range(len(wins)), key=lambda row: wins[row])
-        taus = deciding.stability.taus
-        words.append(
-            f"With other cases of the same kind, {ranking.teams[best].name} would have won with a probability of "
-            f"{chance(wins[best], cases=len(ranking.cases))}."
-        )
-        replicates = count(deciding.stability.replicates, "replicate")
-        words[0] += (
-            f" Over {replicates}, the median Kendall's τ-b to the ranking above is "
+        wins, taus = stability.win_probabilities, stability.taus
+        best, replicates = int(np.argmax(wins)), count(stability.replicates, "replicate")
+        compared = (
+            f"Over {replicates}, the median Kendall's τ-b to the ranking above is "
             f"{fixed(taus.median, 2)} (quartiles {fixed(taus.lower_quartile, 2)} to {fixed(taus.upper_quartile, 2)})."
             if taus.median is not None
-            else f" None of {replicates} has an order that can be compared with the one above."
+            else f"None of {replicates} has an order that can be compared with the one above."
         )
+        words = [
+            f"With other cases of the same kind, {ranking.teams[best].name} would have won with a probability of "
+            f"{chance(wins[best], cases=len(ranking.cases))}. {compared}"
+        ]
     for scheme in ranking.schemes:
         if scheme.why_no_stability and scheme is not deciding:
             words.append(f"{scheme.title}: {sentence(scheme.why_no_stability)}")
