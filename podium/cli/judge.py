@@ -156,7 +156,7 @@ def _add_bootstrap(parser: Parser) -> None:
 def _calibrate(options: argparse.Namespace) -> int:
     from podium.tools.arena.archive import write_whole
     from podium.tools.arena.calibration import CalibrationOptions, calibrate
-    from podium.tools.ranking.result import calibration_to_json
+    from podium.tools.ranking.result import json_text
 
     found = calibrate(
         options.arena,
@@ -168,7 +168,7 @@ def _calibrate(options: argparse.Namespace) -> int:
             seed=options.seed,
         ),
     )
-    write_whole(options.output, calibration_to_json(found))
+    write_whole(options.output, json_text(found, indent=2))
     _print(found)
     for note in found.notes:
         say(note)

@@ -30,10 +30,9 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
-    from podium.tools.ranking.consensus import Consensus
     from podium.tools.ranking.documents import Cohort
     from podium.tools.ranking.output import TableColumn
-    from podium.tools.ranking.result import Ranking
+    from podium.tools.ranking.result import Consensus, Ranking
     from podium.tools.ranking.schemes import RankingOptions
     from podium.tools.report.overlays import CasePictures
     from podium.tools.report.page import Report
@@ -242,9 +241,8 @@ def _cohorts(options: argparse.Namespace) -> "Sequence[Cohort[Any]]":
 
 def rank_cohorts(cohorts: "Sequence[Cohort[Any]]", output: Path, wanted: "RankingOptions") -> None:
     """Rank the teams of every cohort, write the rankings and print them."""
-    from podium.tools.ranking.consensus import consensus
     from podium.tools.ranking.output import write_consensus, write_ranking, written_at_once
-    from podium.tools.ranking.rank import rank, rank_tasks
+    from podium.tools.ranking.rank import consensus, rank, rank_tasks
     from podium.tools.report.page import REPORT_FILE, write_report
     from podium.tools.report.ranking_report import consensus_report, ranking_report
 
@@ -297,7 +295,7 @@ def print_ranking(ranking: "Ranking", output: "Console", said: set[str]) -> None
 
 def _final_table(ranking: "Ranking", columns: "Sequence[TableColumn]") -> "Table":
     division = ", ".join(ranking.division.values())
-    headings = [each.short_title if each.is_optional else each.short_title.replace(" ", "\n", 1) for each in columns]
+    headings = [each.head if each.is_optional else each.head.replace(" ", "\n", 1) for each in columns]
     title = f"{ranking.title} ({division})" if division else ranking.title
     made = table(title, "#", "Team", *headings, texts=["Team"])
     made.columns[1].min_width = min(20, max(len(team.name) for team in ranking.teams) + 2)
@@ -365,7 +363,8 @@ def print_consensus(consensus: "Consensus", output: "Console") -> None:
     drawn = [f"Rank {confidence_words(consensus.confidence)}"] if consensus.stability else []
     made = table(f"{consensus.title}: consensus", "#", "Team", "Mean rank", *drawn, *consensus.tasks, texts=["Team"])
     for number, team in enumerate(consensus.teams):
-        mean = _figure(consensus.mean_ranks[number], consensus.mean_rank_interval(number), places=3)
+        ends = consensus.mean_rank_intervals[number] if consensus.mean_rank_intervals else None
+        mean = _figure(consensus.mean_ranks[number], ends, places=3)
         cells = [str(consensus.consensus_ranks[number]), team, mean]
         if consensus.stability:
             cells.append(rank_range(consensus.stability.rank_intervals[number], "-"))

@@ -20,7 +20,7 @@ from podium.figures import Figures
 from podium.metrics import Floats
 from podium.metrics.declaration import Direction
 from podium.metrics.resampling import Resamples
-from podium.tools.ranking.facts import Facts, figure_at
+from podium.tools.ranking.facts import Facts, figure_at, replicate_figures
 from podium.tools.ranking.result import Arena, ArenaTeam, Row, SchemeRanking, Table, plain_row
 from podium.tools.ranking.schemes import (
     MEAN_POSITION,
@@ -36,14 +36,7 @@ from podium.tools.ranking.schemes import (
     apply_scheme,
     exact_intervals,
 )
-from podium.tools.ranking.statistics import (
-    Ranks,
-    case_positions,
-    percentile_intervals,
-    positions,
-    stability,
-    tau_b,
-)
+from podium.tools.ranking.statistics import Ranks, case_positions, percentile_intervals, positions, stability, tau_b
 
 _LAST: dict[Direction, float] = {"higher": -np.inf, "lower": np.inf}
 _METHOD_WORDS = {
@@ -345,6 +338,11 @@ class Bootstrap:
 
     resamples: Resamples
     figures: Mapping[str, Floats]
+
+    @classmethod
+    def draw(cls, facts: Facts, *, replicates: int, seed: int) -> "Bootstrap":
+        resamples = Resamples.draw(cases=len(facts.cases), replicates=replicates, seed=seed)
+        return cls(resamples=resamples, figures=replicate_figures(facts, resamples))
 
 
 def deciding_ranks(facts: Facts, official: Official | None, options: RankingOptions) -> Sequence[int | None]:

@@ -6,19 +6,26 @@ The final table is described once, by `table_columns`: the terminal, ranking.tex
 
 import csv
 import io
-import json
 import os
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
 
-from pydantic import TypeAdapter
-
 from podium.errors import UsageError
-from podium.tools.ranking.consensus import Consensus
-from podium.tools.ranking.result import Calibration, Interval, Intervals, Measured, Ranking, Row, ranking_to_json
+from podium.tools.ranking.result import (
+    Calibration,
+    Consensus,
+    Interval,
+    Intervals,
+    Measured,
+    Ranking,
+    Row,
+    Stability,
+    json_text,
+    ranking_to_json,
+)
 from podium.tools.ranking.wording import (
     NO_VALUE,
     NOTHING,
@@ -31,7 +38,6 @@ from podium.tools.ranking.wording import (
     undefined_words,
 )
 
-_NO_INTERVAL = ("", "")
 _ESCAPES = {
     "\\": r"\textbackslash{}",
     "~": r"\textasciitilde{}",
@@ -46,15 +52,16 @@ _ESCAPES = {
 }
 
 Cell = float | tuple[int, int] | str | None
+CsvColumn = tuple[str, Sequence[object]]  # its name, and a cell per team
 
 # The final table.
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class TableColumn:
     """One column of the final table, after rank and team.
 
-    title        on the page; `short_title` is for the terminal and LaTeX
+    title        on the page; `short_title`, where it is another, is for the terminal and LaTeX
     cells        [team]: a figure, the ends of an interval of ranks, or text; None where there is nothing
     intervals    [team], of figures
     spreads      [team], standard deviations, which the page shows where there is no interval
@@ -65,14 +72,20 @@ class TableColumn:
     """
 
     title: str
-    short_title: str
     cells: Sequence[Cell]
+    short_title: str = ""
+    _: KW_ONLY
     intervals: Intervals | None = None
     spreads: Row | None = None
     decimals: int = 0
     remarks: Sequence[str] = ()
     kind: str = ""
     is_optional: bool = False
+
+    @property
+    def head(self) -> str:
+        """For the terminal and LaTeX."""
+        return self.short_title or self.title
 
     def interval(self, team: int) -> Interval | None:
         return self.intervals[team] if self.intervals else None
@@ -82,47 +95,32 @@ def table_columns(ranking: Ranking) -> list[TableColumn]:
     """Score, interval of the rank, probability of winning, group, scored cases, and the headline columns."""
     teams, deciding, stability = ranking.teams, ranking.deciding, ranking.deciding.stability
     scores, replicates = tuple(team.score for team in teams), ranking.methods.bootstraps
+    undefined = [deciding.undefined_replicates if team.score_interval else 0 for team in teams]
     columns = [
         TableColumn(
-            title=deciding.score_title,
-            short_title=deciding.score_title,
-            cells=[NO_VALUE if score is None else score for score in scores],
+            deciding.score_title,
+            [NO_VALUE if score is None else score for score in scores],
             intervals=tuple(team.score_interval for team in teams),
             decimals=column_decimals(scores),
-            remarks=[
-                undefined_words(deciding.undefined_replicates if team.score_interval else 0, replicates)
-                for team in teams
-            ],
+            remarks=[undefined_words(number, replicates) for number in undefined],
             kind="score",
         )
     ]
     if stability:
         confidence = confidence_words(ranking.methods.confidence)
         wins = [chance(share, cases=len(ranking.cases)) for share in stability.win_probabilities]
-        columns += [
-            TableColumn(
-                title=f"Rank, {confidence} interval", short_title=f"Rank {confidence}", cells=stability.rank_intervals
-            ),
-            TableColumn(title="Chance of winning", short_title="1st", cells=wins),
-        ]
+        columns.append(TableColumn(f"Rank, {confidence} interval", stability.rank_intervals, f"Rank {confidence}"))
+        columns.append(TableColumn("Chance of winning", wins, "1st"))
     if any(team.group is not None for team in teams):
         groups = [None if team.group is None else str(team.group) for team in teams]
-        columns.append(TableColumn(title="Group", short_title="Group", cells=groups, kind="group"))
-    columns.append(
-        TableColumn(
-            title="Cases scored",
-            short_title="Scored",
-            cells=[f"{team.scored}/{team.expected}" for team in teams],
-            remarks=[lost_words(team.failed, team.missing) for team in teams],
-        )
-    )
+        columns.append(TableColumn("Group", groups, kind="group"))
+    scored = [f"{team.scored}/{team.expected}" for team in teams]
+    lost = [lost_words(team.failed, team.missing) for team in teams]
+    columns.append(TableColumn("Cases scored", scored, "Scored", remarks=lost))
     columns += [
         TableColumn(
-            title=column.title,
-            short_title=column.title,
-            cells=[
-                value if value is not None else "unknown" if column.is_given else NO_VALUE for value in column.values
-            ],
+            column.title,
+            [value if value is not None else "unknown" if column.is_given else NO_VALUE for value in column.values],
             intervals=column.intervals,
             spreads=column.errors,
             remarks=[
@@ -155,7 +153,7 @@ def ranking_latex(ranking: Ranking) -> str:
         cells = ["--" if team.rank is None else str(team.rank), latex_escape(team.name)]
         cells += [_latex_cell(column, number) for column in columns]
         lines.append(" & ".join(cells) + r" \\")
-    head = ["Rank", "Team", *(latex_escape(column.short_title) for column in columns)]
+    head = ["Rank", "Team", *(latex_escape(column.head) for column in columns)]
     caption = f"{latex_escape(ranking.title)}: {latex_escape(ranking.deciding.words)}."
     if ranking.deciding.score_intervals:
         confidence = confidence_words(ranking.methods.confidence).replace(" %", r"\,\%")
@@ -229,7 +227,7 @@ def write_ranking(ranking: Ranking, folder: Path) -> None:
 
 def write_consensus(consensus: Consensus, folder: Path) -> None:
     """Both files."""
-    _write({"consensus.json": consensus_json(consensus), "consensus.csv": consensus_csv(consensus)}, folder)
+    _write({"consensus.json": json_text(consensus, indent=1), "consensus.csv": consensus_csv(consensus)}, folder)
 
 
 def _write(files: Mapping[str, str], folder: Path) -> None:
@@ -241,72 +239,61 @@ def _write(files: Mapping[str, str], folder: Path) -> None:
 def ranking_csv(ranking: Ranking) -> str:
     """One line per team: the final table, the difference to the next team, every leaderboard column with its interval,
     and the rank under every scheme."""
-    stability = ranking.deciding.stability
-    differences = {difference.better: difference for difference in ranking.differences}
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(
-        [
-            *("rank", "team", "score", "score_low", "score_high", "group", "finalist"),
-            *("rank_low", "rank_high", "win_probability"),
-            *("difference_to_next", "difference_low", "difference_high", "probability_ahead_of_next"),
-            *("expected", "scored", "failed", "missing"),
-            *(
-                f"aggregates.{column.path}{end}"
-                for column in ranking.columns
-                for end in (("", ".low", ".high") if column.intervals else ("",))
-            ),
-            *(f"rank.{scheme.scheme}" for scheme in ranking.schemes),
-        ]
-    )
-    for number, team in enumerate(ranking.teams):
-        ranks = stability.rank_intervals[number] if stability else _NO_INTERVAL
-        following = differences.get(team.name)
-        writer.writerow(
-            [
-                *(team.rank, _csv_safe(team.name), team.score, *(team.score_interval or _NO_INTERVAL)),
-                *(team.group, int(team.finalist), *ranks),
-                stability.win_probabilities[number] if stability else "",
-                *((following.difference, *(following.interval or _NO_INTERVAL)) if following else ("", "", "")),
-                following.probability_ahead if following else "",
-                *(team.expected, team.scored, team.failed, team.missing),
-                *(cell for column in ranking.columns for cell in _csv_cells(column.values, column.intervals, number)),
-                *(scheme.ranks[number] for scheme in ranking.schemes),
-            ]
-        )
-    return text.getvalue()
-
-
-def _csv_cells(values: Row, intervals: Intervals | None, number: int) -> Sequence[float | str | None]:
-    return (values[number], *(intervals[number] or _NO_INTERVAL)) if intervals else (values[number],)
-
-
-def consensus_json(result: Consensus) -> str:
-    """The content of consensus.json, the same bytes for the same consensus."""
-    document = TypeAdapter(Consensus).dump_python(result, mode="json")
-    return json.dumps(document, indent=1, sort_keys=True, allow_nan=False, ensure_ascii=False) + "\n"
+    teams, differences = ranking.teams, {difference.better: difference for difference in ranking.differences}
+    following = [differences.get(team.name) for team in teams]
+    columns: list[CsvColumn] = [
+        ("rank", [team.rank for team in teams]),
+        ("team", [_csv_safe(team.name) for team in teams]),
+        ("score", [team.score for team in teams]),
+        *_ends("score_", [team.score_interval for team in teams]),
+        ("group", [team.group for team in teams]),
+        ("finalist", [int(team.finalist) for team in teams]),
+        *_of_bootstrap(ranking.deciding.stability, len(teams)),
+        ("difference_to_next", [each and each.difference for each in following]),
+        *_ends("difference_", [each.interval if each else None for each in following]),
+        ("probability_ahead_of_next", [each and each.probability_ahead for each in following]),
+        *((name, [getattr(team, name) for team in teams]) for name in ("expected", "scored", "failed", "missing")),
+    ]
+    for column in ranking.columns:
+        columns.append((f"aggregates.{column.path}", column.values))
+        columns += _ends(f"aggregates.{column.path}.", column.intervals) if column.intervals else ()
+    return _csv([*columns, *((f"rank.{scheme.scheme}", scheme.ranks) for scheme in ranking.schemes)])
 
 
 def consensus_csv(result: Consensus) -> str:
     """One line per team: its rank, the interval of the rank, the mean rank, the place in the Kemeny order, and the rank
     in every task."""
+    teams, nothing = result.teams, (None,) * len(result.teams)
+    return _csv(
+        [
+            ("rank", result.consensus_ranks),
+            ("team", [_csv_safe(team) for team in teams]),
+            ("mean_rank", result.mean_ranks),
+            *_ends("mean_rank_", result.mean_rank_intervals or nothing),
+            *_of_bootstrap(result.stability, len(teams)),
+            ("kemeny_place", [result.kemeny.index(team) + 1 for team in teams] if result.kemeny else nothing),
+            *((f"rank.{task}", ranks) for task, ranks in zip(result.tasks, result.ranks, strict=True)),
+        ]
+    )
+
+
+def _csv(columns: Sequence[CsvColumn]) -> str:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    head = ("rank", "team", "mean_rank", "mean_rank_low", "mean_rank_high", "rank_low", "rank_high")
-    writer.writerow([*head, "win_probability", "kemeny_place", *(_csv_safe(f"rank.{task}") for task in result.tasks)])
-    for number, team in enumerate(result.teams):
-        stable = result.stability
-        ends = result.mean_rank_interval(number) or _NO_INTERVAL
-        low, high = stable.rank_intervals[number] if stable else _NO_INTERVAL
-        writer.writerow(
-            [
-                *(result.consensus_ranks[number], _csv_safe(team), result.mean_ranks[number], *ends, low, high),
-                stable.win_probabilities[number] if stable else "",
-                result.kemeny.index(team) + 1 if result.kemeny else "",
-                *(ranks[number] for ranks in result.ranks),
-            ]
-        )
+    writer.writerow(name for name, _ in columns)
+    writer.writerows(zip(*(cells for _, cells in columns), strict=True))
     return text.getvalue()
+
+
+def _ends(prefix: str, intervals: Sequence[Interval | None]) -> list[CsvColumn]:
+    """The two columns of an interval."""
+    return [(f"{prefix}{end}", [each and each[n] for each in intervals]) for n, end in enumerate(("low", "high"))]
+
+
+def _of_bootstrap(stability: Stability | None, teams: int) -> list[CsvColumn]:
+    nothing = (None,) * teams
+    wins = stability.win_probabilities if stability else nothing
+    return [*_ends("rank_", stability.rank_intervals if stability else nothing), ("win_probability", wins)]
 
 
 def _csv_safe(name: str) -> str:

@@ -1,7 +1,7 @@
-"""The main job: a cohort of metrics.json files in, a `Ranking` out."""
+"""The main job: a cohort of metrics.json files in, a `Ranking` out; and the consensus of several rankings."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ from podium.metrics.resampling import Resamples
 from podium.platform.privacy import Column
 from podium.readers.files import escape_for_display
 from podium.tools.ranking.documents import Cohort, read_cohorts
-from podium.tools.ranking.facts import Facts, figure_at, gather_facts, replicate_figures, with_recomputed_figures
+from podium.tools.ranking.facts import Facts, figure_at, gather_facts, with_recomputed_figures
 from podium.tools.ranking.official import (
     Bootstrap,
     MissingFigure,
@@ -36,6 +36,7 @@ from podium.tools.ranking.result import (
     Arena,
     Calibration,
     CaseMetricResult,
+    Consensus,
     Difference,
     Intervals,
     Ranking,
@@ -56,7 +57,18 @@ from podium.tools.ranking.schemes import (
     neighbour_differences,
     rank_groups,
 )
-from podium.tools.ranking.statistics import Ranks, holm_over_pairs, median_interval, pairwise_p, percentile_intervals
+from podium.tools.ranking.statistics import (
+    MOST_TEAMS,
+    Ranks,
+    holm_over_pairs,
+    kemeny_order,
+    median_interval,
+    pairwise_p,
+    percentile_intervals,
+    positions,
+    stability,
+    tau_b,
+)
 from podium.tools.ranking.tables import TableOptions, read_score_table, table_cohorts
 
 Groups = tuple[Sequence[int | None], Sequence[float | None]]  # [team], the group and its p-value
@@ -109,7 +121,9 @@ def rank_with_replicates(cohort: Cohort[Any], options: RankingOptions) -> DrawnR
         options = replace(options, scheme=MEAN.name)
     facts = _in_final_order(with_recomputed_figures(gather_facts(cohort, options)), options)
     official = _official(facts, options)
-    bootstrap = _bootstrap(facts, options)
+    bootstrap = None
+    if options.bootstraps and facts.cases:
+        bootstrap = Bootstrap.draw(facts, replicates=options.bootstraps, seed=options.seed)
     steps = len(facts.in_schemes) * (len(general_schemes(options)) + 1 if bootstrap else 1)
     overall = OverallProgress(options.progress("ranking", steps))
     try:
@@ -153,13 +167,6 @@ def rank_with_replicates(cohort: Cohort[Any], options: RankingOptions) -> DrawnR
         notes=tuple(notes(facts, official, ranking, options)),
     )
     return DrawnRanking(ranking=ranking, replicates=None if chosen.replicates is None else chosen.replicates.ranks)
-
-
-def _bootstrap(facts: Facts, options: RankingOptions) -> Bootstrap | None:
-    if not options.bootstraps or not facts.cases:
-        return None
-    resamples = Resamples.draw(cases=len(facts.cases), replicates=options.bootstraps, seed=options.seed)
-    return Bootstrap(resamples=resamples, figures=replicate_figures(facts, resamples))
 
 
 def _comparisons(
@@ -219,7 +226,6 @@ def team_lines(facts: Facts, official: Official | None, deciding: SchemeRanking,
     """The lines of the final table."""
     lines = []
     for number, (file, rank, rows) in enumerate(zip(facts.files, deciding.ranks, facts.rows, strict=True)):
-        counts = file.content.counts
         equals = [team for team, theirs in zip(facts.teams, deciding.ranks, strict=True) if theirs == rank is not None]
         troubles = [
             Trouble(case=case, status=rows[case].status, error=error)
@@ -235,11 +241,7 @@ def team_lines(facts: Facts, official: Official | None, deciding: SchemeRanking,
             group_p=groups[1][number],
             tied_with=tuple(team for team in equals if team != file.team),
             finalist=official is not None and bool(official.finalists[number]),
-            expected=counts.expected,
-            scored=counts.scored,
-            failed=counts.failed,
-            missing=counts.missing,
-            unmatched=counts.unmatched,
+            **file.content.counts.model_dump(),
             troubles=tuple(troubles),
         )
         lines.append(line)
@@ -310,11 +312,9 @@ def _arena_column(arena: Arena) -> AggregateColumn:
 def case_metrics(facts: Facts, bootstrap: Bootstrap | None, options: RankingOptions) -> tuple[CaseMetricResult, ...]:
     """Every metric in the rows: those of the general schemes first and in the rule's order, because reports call a case
     good or bad by the first."""
-    others = [table for table in facts.tables.values() if not any(table is each for each in facts.in_schemes)]
-    return (
-        *(_case_metric(table, bootstrap, options, in_schemes=True) for table in facts.in_schemes),
-        *(_case_metric(table, bootstrap, options, in_schemes=False) for table in others),
-    )
+    first = {table.metric.name: table for table in facts.in_schemes}
+    tables = {**first, **facts.tables}
+    return tuple(_case_metric(tables[name], bootstrap, options, in_schemes=name in first) for name in tables)
 
 
 def _case_metric(
@@ -355,3 +355,67 @@ def significance(table: CaseTable, *, alpha: float) -> Significance:
 
 def _significant(p: Floats, alpha: float) -> tuple[tuple[bool, ...], ...]:
     return tuple(tuple(row) for row in (p <= alpha).tolist())  # NaN is not significant
+
+
+# One order of the teams from the rankings of several tasks: by mean rank, and the Kemeny order.
+
+
+def consensus(rankings: Sequence[DrawnRanking], options: RankingOptions) -> Consensus:
+    """`rankings` are of the same teams, one per task."""
+    places = [{team.name: place for place, team in enumerate(each.ranking.teams)} for each in rankings]
+    names = sorted(places[0])
+    last = len(names)
+    ranks = np.array(
+        [
+            [each.ranking.teams[place[name]].rank or last for name in names]
+            for each, place in zip(rankings, places, strict=True)
+        ]
+    )
+    by_rank = np.argsort(_by_mean_rank(ranks)[0], kind="stable")
+    names, ranks = [names[team] for team in by_rank], ranks[:, by_rank]
+    full, means = _by_mean_rank(ranks)
+    drawn = [
+        each.replicates[:, [place[name] for name in names]]
+        for each, place in zip(rankings, places, strict=True)
+        if each.replicates is not None
+    ]
+    replicates, drawn_means = _by_mean_rank(np.stack(drawn)) if len(drawn) == len(rankings) else (None, None)
+    kemeny, disagreements = kemeny_order(ranks) if len(names) <= MOST_TEAMS else (None, None)
+    confidence = options.confidence
+    return Consensus(
+        title=rankings[0].ranking.title,
+        tasks=tuple(" ".join(each.ranking.division.values()) for each in rankings),
+        teams=tuple(names),
+        consensus_ranks=tuple(full.tolist()),
+        mean_ranks=tuple(means.tolist()),
+        mean_rank_intervals=None if drawn_means is None else percentile_intervals(drawn_means, confidence=confidence),
+        ranks=tuple(tuple(row) for row in ranks.tolist()),
+        task_taus=plain_row(tau_b(ranks, full)),
+        kemeny=None if kemeny is None else tuple(names[team] for team in kemeny),
+        kemeny_disagreements=disagreements,
+        stability=None if replicates is None else stability(replicates, full, confidence=confidence),
+        confidence=confidence,
+        cases=min(len(each.ranking.cases) for each in rankings),
+        sentences=tuple(_consensus_sentences(rankings, options, replicates is not None)),
+    )
+
+
+def _by_mean_rank(ranks: Ranks) -> tuple[Ranks, Floats]:
+    """Positions by the mean over the first axis, the tasks; whole numbers are added, so equal means tie exactly."""
+    totals = ranks.sum(axis=0).astype(np.float64)
+    return positions([(totals, "lower")]), totals / ranks.shape[0]
+
+
+def _consensus_sentences(rankings: Sequence[DrawnRanking], options: RankingOptions, is_drawn: bool) -> Iterator[str]:
+    first = rankings[0].ranking
+    yield (
+        f"{len(first.teams)} teams were ranked in each of {len(rankings)} tasks ({first.deciding.words}), and by the "
+        "mean of these ranks; equal means share the smaller position."
+    )
+    if len(first.teams) <= MOST_TEAMS:
+        yield "The Kemeny order contradicts the tasks in the fewest pairs of teams, counted over all tasks."
+    if is_drawn:
+        yield (
+            f"In each of {options.bootstraps:,} bootstrap replicates the cases of every task were drawn with "
+            "replacement, tasks with the same cases together, and the consensus was formed again."
+        )

@@ -395,6 +395,33 @@ class Ranking(Strict):
         return self.scheme(self.deciding_scheme)
 
 
+@dataclass(frozen=True, kw_only=True)
+class Consensus:
+    """Teams by mean rank over the tasks, equals by name.
+
+    ranks      [task][team]; `task_taus` are Kendall's tau-b of each task to the consensus
+    kemeny     the order with the fewest pairwise disagreements with the tasks; None for more than 12 teams
+    mean_rank_intervals, stability
+               from the replicates of the tasks; None where a task has none
+    """
+
+    schema: str = "podium-consensus-1"
+    title: str
+    tasks: tuple[str, ...]
+    teams: tuple[str, ...]
+    consensus_ranks: tuple[int, ...]
+    mean_ranks: tuple[float, ...]
+    mean_rank_intervals: Intervals | None
+    ranks: tuple[tuple[int, ...], ...]
+    task_taus: Row
+    kemeny: tuple[str, ...] | None
+    kemeny_disagreements: int | None
+    stability: Stability | None
+    confidence: float
+    cases: int  # of the task with the fewest
+    sentences: tuple[str, ...]
+
+
 # From arrays to plain numbers.
 
 
@@ -502,10 +529,10 @@ def ranking_adapter() -> TypeAdapter[Ranking]:
 # calibration.json.
 
 
-def calibration_to_json(calibration: Calibration) -> str:
-    """The content of calibration.json, the same bytes for the same result."""
-    document = TypeAdapter(Calibration).dump_python(calibration, mode="json")
-    return json.dumps(document, indent=2, sort_keys=True, allow_nan=False, ensure_ascii=False) + "\n"
+def json_text(result: Calibration | Consensus, *, indent: int) -> str:
+    """The content of calibration.json or consensus.json, the same bytes for the same result."""
+    document = TypeAdapter(type(result)).dump_python(result, mode="json")
+    return json.dumps(document, indent=indent, sort_keys=True, allow_nan=False, ensure_ascii=False) + "\n"
 
 
 def read_calibration(path: Path) -> Calibration:

@@ -1,19 +1,17 @@
-"""The charts of the reports with their captions, and each chart's figures as a table; a ranking's cases by metric."""
+"""The cases of a ranking by metric: charts with their captions, and each chart's figures as a table."""
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise, takewhile
-from typing import Any
+from functools import cached_property
+from itertools import takewhile
 
 import numpy as np
 from numpy.typing import NDArray
 
-from podium.challenges.base import Diagram
 from podium.metrics import Floats
 from podium.metrics.declaration import Curve, Direction, Metric
-from podium.platform.metrics_file import Status
-from podium.tools.ranking.result import CaseMetricResult, Interval, Intervals, Ranking, Row, Significance, Stability
+from podium.tools.ranking.result import CaseMetricResult, Interval, Intervals, Ranking, Row
 from podium.tools.ranking.statistics import Ranks, case_positions
 from podium.tools.ranking.wording import (
     NOTHING,
@@ -24,12 +22,11 @@ from podium.tools.ranking.wording import (
     interval_words,
     on_one_line,
     percent,
-    probability,
     with_interval,
 )
-from podium.tools.report import charts
-from podium.tools.report.charts import Spec, Teams
-from podium.tools.report.page import MOST_STILL_ROWS, Exhibit, Table
+from podium.tools.report import vega
+from podium.tools.report.page import Exhibit, Table
+from podium.tools.report.vega import Spec, Teams, f, layer, layered, o, q, tips
 
 MOST_PANELS = 12
 MOST_DETAILED = 4
@@ -46,9 +43,7 @@ LARGEST = 1e150
 _MEAN = "mean"
 _SEPARATORS = (".", "/", ":", "|", "_", " ")
 _GOLDEN = 0.618034
-_BINS = 21
 _MOST_DOTS = 3_000
-_MOST_LINES, _MOST_POINTS, _TABLE_ROWS = 60, 160, 24
 _WORTH_A_CUT = 2.0
 _BOX = ("lower", "first", "median", "third", "upper", "mean")
 
@@ -82,6 +77,11 @@ class CaseValues:
     @property
     def title(self) -> str:
         return title_of(self.metric)
+
+    @cached_property
+    def mean_ranks(self) -> Ranks:
+        """[team], the positions by the means."""
+        return case_positions(np.array(self.means, dtype=np.float64)[:, None], self.metric.direction)[:, 0]
 
 
 def case_values(ranking: Ranking) -> list[CaseValues]:
@@ -151,156 +151,14 @@ def summarise(ordered: Floats) -> dict[str, float] | None:
     return {"n": len(ordered), "mean": mean, "sd": math.sqrt(variance), **ends, **box}
 
 
-def spread(number: int) -> float:
-    """An offset in [-1, 1] that keeps neighbouring dots apart, by the golden ratio: the same every time."""
-    return round(2 * (number * _GOLDEN % 1) - 1, 3)
-
-
-# How certain a ranking is.
-
-
-def blob_plot(teams: Teams, stability: Stability, ranks: Sequence[int | None], *, confidence: float) -> Exhibit:
-    """One row per team, one column per rank; a blob's area is its share of replicates."""
-    shares = [
-        {"n": row, "rank": rank, "share": share}
-        for row, frequencies in enumerate(stability.rank_frequencies)
-        for rank, share in enumerate(frequencies, start=1)
-        if share
-    ]
-    spans = [
-        {"n": row, "low": low, "high": high, "rank": ranks[row]}
-        for row, (low, high) in enumerate(stability.rank_intervals)
-    ]
-    surest = max(range(len(teams)), key=lambda row: stability.rank_frequencies[row][0])
-    told = f"{teams.names[surest]} ranks first most often, in {percent(stability.rank_frequencies[surest][0])} of them."
-    caption = (
-        f"{count(stability.replicates, 'bootstrap replicate')} of the cases. The area of a blob is the share of "
-        f"replicates that gave the team that rank; the line is the {percent(confidence)} interval, the diamond the "
-        "rank on all cases."
-    )
-    head = ("Team", "Rank", f"{percent(confidence)} interval", *(f"Rank {rank + 1}" for rank in range(len(teams))))
-    rows = [
-        (name, figure(rank), f"{low} to {high}", *(percent(share) for share in frequencies))
-        for name, rank, (low, high), frequencies in zip(
-            teams.names, ranks, stability.rank_intervals, stability.rank_frequencies, strict=True
-        )
-    ]
-    chart = charts.blobs(shares, spans, teams, words=f"{caption} {told}")
-    return Exhibit("Blob plot of bootstrap ranks", caption, chart, Table(head, rows), wide=len(teams) > MOST_TEAMS)
-
-
-def tau_violin(schemes: Sequence[str], taus: Sequence[Floats]) -> Exhibit:
-    """One violin per scheme; `taus` are its replicates' tau-b to the ranking on all cases, NaN where all teams tie."""
-    ordered = [defined(each) for each in taus]
-    found = [summarise(each) for each in ordered]
-    keys = ("mean", "first", "median", "third", "minimum")
-    quartiles = [{"number": number, **each} for number, each in enumerate(found) if each]
-    outlines = [
-        {"number": number, "tau": tau, "upper": number - half, "lower": number + half}
-        for number, each in enumerate(ordered)
-        for tau, half in _outline(each)
-    ]
-    caption = (
-        "Kendall's τ-b between the ranking on all cases and the ranking of each bootstrap replicate, by scheme: 1 is "
-        "the same order, 0 none in common. The bar spans the quartiles, the diamond is the mean; where all replicates "
-        "have the same τ, there is no violin."
-    )
-    rows = [
-        (scheme, str(each["n"] if each else 0), *(fixed(each[key] if each else None, 3) for key in keys))
-        for scheme, each in zip(schemes, found, strict=True)
-    ]
-    head = ("Scheme", "Replicates", "Mean", "Lower quartile", "Median", "Upper quartile", "Minimum")
-    chart = charts.violins(outlines, quartiles, schemes=schemes, words=caption)
-    return Exhibit("Violin plot of Kendall's τ", caption, chart, Table(head, rows))
-
-
-def _outline(ordered: Floats) -> list[tuple[float, float]]:
-    """Half the width of a violin by value; none around one value, which would show a spread that is not there."""
-    if not len(ordered) or ordered[0] == ordered[-1]:
-        return []
-    places = np.linspace(max(-1.0, ordered[0] - 0.02), min(1.0, ordered[-1] + 0.02), 60)
-    return list(zip(places.round(4).tolist(), (0.42 * density(ordered, places)).round(4).tolist(), strict=True))
-
-
-def density(ordered: Floats, places: Floats) -> Floats:
-    """A Gaussian kernel density by Silverman's rule, scaled to a greatest value of 1; never narrower than 0.01."""
-    wide = min(float(ordered.std()), float(np.subtract(*np.quantile(ordered, (0.75, 0.25)))) / 1.34 or np.inf)
-    width = max(0.9 * wide * len(ordered) ** -0.2, 0.01)
-    levels, weights = np.unique(ordered, return_counts=True)
-    heights = (weights * np.exp(-0.5 * ((places[:, None] - levels) / width) ** 2)).sum(axis=1)
-    return np.asarray(heights / heights.max())
-
-
-def significance_map(title: str, teams: Teams, tests: Significance, *, alpha: float) -> Exhibit:
-    """A full disc on colour: significant after Holm's adjustment. A ring: only without it. Nothing: neither."""
-    size = len(teams)
-    pairs = [(row, column) for row in range(size) for column in range(size) if row != column]
-    cells = [
-        {
-            "n": row,
-            "other": column,
-            "p": _rounded(tests.p[row][column]),
-            "holm": _rounded(tests.p_holm[row][column]),
-            "text": "●" if tests.significant_holm[row][column] else "○" if tests.significant[row][column] else "",
-        }
-        for row, column in pairs
-    ]
-    wins = sum(map(sum, tests.significant_holm))
-    caption = (
-        f"One-sided p-values that the row's team beats the column's: paired Wilcoxon tests in {title}. ● is better "
-        f"after Holm's adjustment (p ≤ {alpha:g}), ○ only without it. {count(wins, 'ordered pair')} of {len(pairs)} "
-        f"differ at {alpha:g} after Holm's adjustment."
-    )
-
-    def cell(row: int, column: int) -> str:
-        p, holm = tests.p[row][column], tests.p_holm[row][column]
-        return NOTHING if row == column else f"{probability(p)} (Holm {probability(holm)})"
-
-    rows = [(name, *(cell(row, column) for column in range(size))) for row, name in enumerate(teams.names)]
-    below = "p values, and adjusted by Holm's method over all ordered pairs"
-    table = Table(("Team better than", *teams.names), rows, below)
-    chart = charts.significance_map(cells, teams, words=caption)
-    wide = size > MOST_TEAMS
-    return Exhibit(f"Significance map: {title}", caption, chart, table, wide=wide, metric=title)
-
-
-def _rounded(value: float | None) -> float | None:
+def rounded(value: float | None) -> float | None:
+    """For rows of charts: four significant digits."""
     return None if value is None else float(f"{value:.4g}")
 
 
-def rank_lines(teams: Teams, columns: Sequence[str], ranks: Floats, *, what: str = "scheme") -> Exhibit:
-    """One line per team, one column per scheme, or per another `what` of ranking (`ranks`, teams by columns, NaN where
-    unranked); rank 1 at the top. Labels of teams that tie are in the free places below their rank."""
-    size, last = len(teams), len(columns) - 1
-    rows = [
-        {"n": team, "column": column, "rank": int(ranks[team, column])}
-        for team in range(size)
-        for column in range(len(columns))
-        if not np.isnan(ranks[team, column])
-    ]
-    ends = []
-    for column, align in ((0, "right"), (last, "left")):
-        order = sorted(range(size), key=lambda team: (float(np.nan_to_num(ranks[team, column], nan=np.inf)), team))
-        for slot, team in enumerate(order, start=1):
-            name, rank = f"\u2068{on_one_line(teams.names[team], 22)}\u2069", _rank(ranks[team, column])
-            text = f"{name}  {rank}" if align == "right" else f"{rank}  {name}"
-            ends.append({"n": team, "column": column, "slot": slot, "text": text, "align": align})
-    best, worst = np.fmin.reduce(ranks, axis=1), np.fmax.reduce(ranks, axis=1)
-    moves = np.nan_to_num(worst - best)
-    farthest, steady = int(np.argmax(moves)), int((moves == 0).sum())
-    told = (
-        f"No team's rank depends on the {what}."
-        if steady == size
-        else f"{teams.names[farthest]} moves most, from rank {_rank(best[farthest])} to {_rank(worst[farthest])}."
-    )
-    caption = f"{told} {count(steady, 'team')} of {size} keep the same rank in all {len(columns)} columns."
-    cells = [(name, *map(_rank, ranks[row])) for row, name in enumerate(teams.names)]
-    chart = charts.rank_lines(rows, ends, teams, columns=columns, words=caption)
-    return Exhibit(f"Ranks under every {what}", caption, chart, Table(("Team", *columns), cells), wide=True)
-
-
-def _rank(rank: float) -> str:
-    return NOTHING if np.isnan(rank) else str(int(rank))
+def spread(number: int) -> float:
+    """An offset in [-1, 1] that keeps neighbouring dots apart, by the golden ratio: the same every time."""
+    return round(2 * (number * _GOLDEN % 1) - 1, 3)
 
 
 # Metric by metric.
@@ -328,7 +186,7 @@ def case_rows(ranking: Ranking, each: CaseValues) -> list[Spec]:
         {
             "n": row,
             "case": on_one_line(case),
-            "value": _rounded(float(each.filled[row, number])),
+            "value": rounded(float(each.filled[row, number])),
             "rank": int(each.ranks[row, number]),
             "place": int(places[row, number]) + 1,
             "spread": spread(number),
@@ -348,11 +206,10 @@ def box_and_dots(each: CaseValues, teams: Teams, cases: Sequence[Spec], *, colum
     found = [summarise(row) for row in ordered]
     spans = [interval or (None, None) for interval in intervals] if intervals else [(None, None)] * len(teams)
     boxes = [
-        {"n": row, "low": _rounded(low), "high": _rounded(high)} | {key: _rounded(summary[key]) for key in _BOX}
+        {"n": row, "low": rounded(low), "high": rounded(high)} | {key: rounded(summary[key]) for key in _BOX}
         for row, (summary, (low, high)) in enumerate(zip(found, spans, strict=True))
         if summary
     ]
-    ends = _cut_axis(np.concatenate(ordered), metric.worst)
     known = [(summary["median"], name) for summary, name in zip(found, teams.names, strict=True) if summary]
     extreme = (max if metric.direction == "higher" else min)(known, key=lambda pair: pair[0], default=None)
     spoken = f" {metric.unit}" if metric.unit else ""
@@ -362,18 +219,35 @@ def box_and_dots(each: CaseValues, teams: Teams, cases: Sequence[Spec], *, colum
         f"{better.capitalize()}. A dot is a case, the box spans the middle half, the bar is the median, the diamond "
         f"the mean{' with its interval' if intervals else ''}; whiskers reach 1.5 box lengths."
     )
-    if ends:
+    scale: Spec = {"zero": False}
+    beyond = "false"
+    if ends := _cut_axis(np.concatenate(ordered), metric.worst):
         caption += f" The axis is cut before the worst value, {figure(metric.worst)}: what is beyond is at its end."
-    chart = charts.box_and_dots(boxes, teams, title=f"{each.title}, {better}", words=f"{caption} {told}", ends=ends)
+        scale = {"domain": list(ends), "clamp": True, "nice": False}
+        beyond = f"datum.value < {ends[0]!r} || datum.value > {ends[1]!r}"
+    shape = {"condition": {"test": beyond, "value": "triangle-right"}, "value": "circle"}
+    picked = {"condition": {"test": "datum.n == picked", "value": "var(--accent)"}, "value": "var(--quiet)"}
+    box = {"height": 14, "fill": "var(--accent)", "fillOpacity": 0.22, "stroke": "var(--accent)"}
+    of_case, of_team = tips("team", "case", "value", "rank", "status"), tips("team", *_BOX, "low", "high")
+    value = q("value", title=f"{each.title}, {better}", scale=scale, axis={"tickCount": 5})
+    offset = q("spread", scale={"domain": [-1.3, 1.3]})
+    layers = [
+        layer("point", vega.DOT, data="cases", x=value, yOffset=offset, color=picked, shape=shape, tooltip=of_case),
+        layer("rule", {"color": "var(--accent)"}, x=q("lower"), x2=f("upper"), tooltip=of_team),
+        layer("bar", box, x=q("first"), x2=f("third"), tooltip=of_team),
+        layer("rule", vega.LINE, "isValid(datum.low)", x=q("low"), x2=f("high"), tooltip=of_team),
+        layer("tick", vega.MEDIAN, x=q("median"), tooltip=of_team),
+        layer("point", vega.DIAMOND, x=q("mean"), tooltip=of_team),
+    ]
+    height = {"step": teams.step + 4}
+    chart = layered(f"{caption} {told}", layers, teams, rows=boxes, cases=cases, height=height)
     table = _summary_table(teams.names, found, cases=each.filled.shape[1], intervals=intervals)
-    chart = with_cases(chart, cases, column, metric.direction)
-    return Exhibit(metric.title, caption, chart, table, metric=metric.title)
+    return Exhibit(metric.title, caption, chart | from_tables(column, metric), table, metric=metric.title)
 
 
-def with_cases(chart: Spec, cases: Sequence[Spec], column: int, direction: Direction) -> Spec:
-    """The chart with the rows of its drawing in advance; the script takes them from this column of the tables."""
-    chart["datasets"]["cases"] = list(cases)
-    return {**chart, "usermeta": {"column": column, "higher": direction == "higher"}}
+def from_tables(column: int, metric: Metric) -> Spec:
+    """The column of the tables from which the script takes the dataset `cases`; its rows here are drawn in advance."""
+    return {"usermeta": {"column": column, "higher": metric.direction == "higher"}}
 
 
 def _cut_axis(values: Floats, worst: float) -> tuple[float, float] | None:
@@ -428,7 +302,13 @@ def share_bars(each: CaseValues, teams: Teams) -> Exhibit:
     caption = f"{better.capitalize()}. A bar is the share of cases with the value 1{line}."
     of_share = ["Interval of the share"] if intervals else []
     table = Table(("Team", "Cases", "With the value 1", "Share", *of_share), cells)
-    chart = charts.share_bars(rows, teams, title=f"{metric.title}: share of cases, {better}", words=caption)
+    axis = q("share", title=f"{metric.title}: share of cases, {better}", scale={"domain": [0, 1]})
+    layers = [
+        layer("bar", vega.BAR, x=axis, tooltip=tips("team", "share", "low", "high", "text")),
+        layer("rule", vega.LINE, "isValid(datum.low)", x=q("low"), x2=f("high")),
+        layer("text", {"align": "right", "dx": -4}, x={"datum": 1}, text=f("text")),
+    ]
+    chart = layered(caption, layers, teams, rows=rows, height={"step": teams.step})
     return Exhibit(metric.title, caption, chart, table, metric=metric.title)
 
 
@@ -447,21 +327,34 @@ def podium_plot(each: CaseValues, teams: Teams, cases: Sequence[Spec], *, column
         "Each column is a rank, with the teams from left to right in the order of the ranking, as in the legend. A dot "
         "is a case, a line joins its dots, and the bars below count how often a team had the rank."
     )
-    told = f"{teams.names[first]} has rank 1 most often, in {count(int(counts[first, 0]), 'case')}."
+    words = f"{caption} {teams.names[first]} has rank 1 most often, in {count(int(counts[first, 0]), 'case')}."
     bars = [
         {"n": team, "place": place + 1, "cases": int(counts[team, place])}
-        for team in range(size)
-        for place in range(size)
-        if counts[team, place]
+        for team, place in np.argwhere(counts).tolist()
     ]
-    title = f"{each.title}, {metric.direction} is better"
-    chart = charts.podium_plot(cases, bars, teams, title=title, words=f"{caption} {told}")
     rows = [(name, *map(str, counts[team].tolist())) for team, name in enumerate(teams.names)]
     below = "Cases by place; equal values are in the order of the ranking"
     table = Table(("Team", *(f"Place {place + 1}" for place in range(size))), rows, below)
-    chart = with_cases(chart, cases, column, metric.direction)
-    wide = 9 * size * (size + 1) > 520
-    return Exhibit(f"Podium plot: {metric.title}", caption, chart, table, wide=wide, metric=metric.title)
+    place = o("place", scale={"domain": list(range(1, size + 1))}, axis={"labelAngle": 0, "labels": False})
+    under = {**place, "title": "Rank in the case", "axis": {"labelAngle": 0}}
+    lane = o("n", scale={"domain": list(range(size))})
+    least = 9 * size * (size + 1)
+    width = max(420, least)
+    legend = {"labelExpr": "labels[datum.value]", "columns": width // 200}
+    colour = {**vega.by_team(teams, vega.COLOURS, "var(--quiet)"), "legend": legend}
+    value = q("value", title=f"{each.title}, {metric.direction} is better", **vega.FREE)
+    link = {"color": "var(--quiet)", "strokeWidth": 1, "strokeOpacity": 0.25}
+    shown = tips("team", "case", "value", "place")
+    dot = layer("point", vega.DOT, data="cases", x=place, xOffset=lane, y=value, color=colour, tooltip=shown)
+    dot["params"] = [{"name": "legend", "select": {"type": "point", "fields": ["n"]}, "bind": "legend"}]
+    bar = layer("bar", {}, x=under, xOffset=lane, color=colour, tooltip=tips("team", "place", "cases"))
+    bar["encoding"]["y"] = q("cases", title="Cases", axis={"tickCount": 2})
+    layers = [layer("line", link, data="cases", x=place, xOffset=lane, y=value, detail=f("case")), dot]
+    lower = layered(words, [bar], teams, height=70, width=width)["layer"][0]
+    chart = layered(words, layers, teams, rows=bars, cases=cases, height=230, width=width)
+    upper = {name: chart.pop(name) for name in ("layer", "width", "height")}
+    chart |= {"vconcat": [upper, {**lower, "width": width, "height": 70}]} | from_tables(column, metric)
+    return Exhibit(f"Podium plot: {metric.title}", caption, chart, table, wide=least > 520, metric=metric.title)
 
 
 def places_in_case(values: Floats, *, higher_is_better: bool) -> NDArray[np.int64]:
@@ -475,7 +368,7 @@ def rank_heatmap(each: CaseValues, teams: Teams) -> Exhibit:
     """How many cases gave each team each rank, as the general schemes count ranks."""
     size = len(teams)
     counts = [np.bincount(row - 1, minlength=size)[:size].tolist() for row in each.ranks[:, each.defined]]
-    cells = [
+    marks = [
         {"n": team, "rank": rank, "cases": number}
         for team, row in enumerate(counts)
         for rank, number in enumerate(row, start=1)
@@ -488,7 +381,13 @@ def rank_heatmap(each: CaseValues, teams: Teams) -> Exhibit:
     )
     rows = [(name, *map(str, counts[row])) for row, name in enumerate(teams.names)]
     table = Table(("Team", *(f"Rank {rank + 1}" for rank in range(size))), rows)
-    chart, title = charts.rank_heatmap(cells, teams, words=f"{caption} {told}"), each.metric.title
+    rank, title = vega.rank_axis("rank", teams), each.metric.title
+    layers = [
+        layer("rect", vega.CELL, x=rank, fillOpacity=vega.shade("cases"), tooltip=tips("team", "rank", "cases")),
+        layer("text", {}, x=rank, text=f("cases")),
+    ]
+    sides = {"height": {"step": teams.step}, "width": {"step": teams.step + 4}}
+    chart = layered(f"{caption} {told}", layers, teams, rows=marks, **sides)
     return Exhibit(f"Ranking heat map: {title}", caption, chart, table, wide=size > MOST_TEAMS, metric=title)
 
 
@@ -599,7 +498,21 @@ def figure_heatmap(  # noqa: PLR0913  (a table, its two heads, and what is said 
         (name, *(with_interval(float(v), ends, n + 1) for v, ends, n in zip(*each, decimals, strict=True)))
         for name, *each in zip(rows.names, values, found, strict=True)
     ]
-    chart = charts.figure_heatmap(cells, rows, columns=columns, words=caption)
+    has_intervals = any(each["below"] for each in cells)
+    across = o("column", axis={"orient": "top", "labelAngle": -50, "labelExpr": "columns[datum.value]"})
+    shown = tips("team", "metric", "text", *(["below"] if has_intervals else []))
+    bold = {"dy": -6 if has_intervals else 0, "fontWeight": "bold"}
+    layers = [
+        layer("rect", vega.CELL, x=across, fillOpacity=vega.shade("shade", top=1), tooltip=shown),
+        layer("text", bold, x=across, text=f("text")),
+        *([layer("text", {"dy": 8, "fontSize": 10}, x=across, text=f("below"))] if has_intervals else []),
+    ]
+    for each in layers:
+        each["transform"].append({"calculate": "columns[datum.column]", "as": "metric"})
+    height, width = (34, 84) if has_intervals else (24, 56)
+    labels = {"columns": [on_one_line(column, vega.LONGEST_LABEL) for column in columns]}
+    sides = {"height": {"step": height}, "width": {"step": width}}
+    chart = layered(caption, layers, rows, labels=labels, rows=cells, **sides)
     return Exhibit(title, caption, chart, Table((corner, *columns), lines), wide=len(columns) > 4)
 
 
@@ -609,132 +522,3 @@ def _shades(column: Floats, direction: Direction) -> list[float]:
     low, high = (float(known.min()), float(known.max())) if known.size else (0.0, 0.0)
     share = (column - low) / (high - low) if high > low else np.full(column.shape, 0.5)
     return [round(each, 3) for each in (share if direction == "higher" else 1 - share).tolist()]
-
-
-# One submission.
-
-
-def distribution(metric: Metric, cases: Sequence[tuple[str, Status, float | None]], *, column: int) -> Exhibit:
-    """A histogram over a strip of cases, with the values that the rules give failed and missing ones."""
-    ordered = defined(value for _, _, value in cases)
-    summary = summarise(ordered)
-    heights, edges = np.histogram(ordered, bins=_BINS)  # equal values are in the middle one
-    bins = [
-        {"low": float(low), "high": float(high), "cases": int(height)}
-        for height, (low, high) in zip(heights, pairwise(edges), strict=True)
-        if height
-    ]
-    told = "No case has a value."
-    if summary:
-        number = count(int(summary["n"]), "case")
-        told = f"Median {figure(summary['median'])}, mean {figure(summary['mean'])} over {number}."
-    lost = sum(status != "scored" and value is not None for _, status, value in cases)
-    filled = f" {count(lost, 'failed or missing case')} included." if lost else ""
-    without = len(cases) - len(ordered)
-    left_out = f" {count(without, 'case')} without a value left out." if without else ""
-    caption = f"{told} The line is the median, the diamond the mean.{filled}{left_out}"
-    marks = [{"median": summary["median"], "mean": summary["mean"]}] if summary else []
-    title = f"{title_of(metric)}, {metric.direction} is better"
-    dots = [
-        {"case": on_one_line(case), "status": status, "value": value, "spread": spread(number)}
-        for number, (case, status, value) in enumerate(cases)
-        if value is not None and abs(value) <= LARGEST and len(cases) <= MOST_STILL_ROWS
-    ]
-    ends = (float(edges[0]), float(edges[-1]))
-    chart = charts.histogram(bins, marks, ends=ends, title=title, words=f"{title}. {caption}")
-    rows = [(figure(each["low"]), figure(each["high"]), str(each["cases"])) for each in bins]
-    chart = with_cases(chart, dots, column, metric.direction)
-    return Exhibit(metric.title, caption, chart, Table(("From", "To", "Cases"), rows))
-
-
-def curves(curve: Curve, cases: Mapping[str, Sequence[float | None]]) -> Exhibit:
-    """A thin line per case, and over them the mean and the middle half of the cases that reach that far."""
-    table = np.full((len(cases), max(map(len, cases.values()), default=0)), math.nan)
-    for row, values in enumerate(cases.values()):
-        table[row, : len(values)] = drawable(values)
-    length = table.shape[1]
-    lines = np.unique(np.rint(np.linspace(0, len(table) - 1, min(len(table), _MOST_LINES))).astype(int)).tolist()
-    most = max(2, min(_MOST_POINTS, MOST_STILL_ROWS // (len(lines) + 1)))
-    places = [(math.floor(start) + math.ceil(end) - 1) / 2 + curve.first for start, end in _spans(length, most)]
-    short = _shortened(table, most)
-    names = [on_one_line(case) for case in cases]
-    thin = [
-        {"case": names[row], "place": place, "value": _rounded(float(value))}
-        for row in lines
-        for place, value in zip(places, short[row], strict=True)
-        if math.isfinite(value)
-    ]
-    means = [
-        {"place": place, **summary}
-        for place, column in zip(places, short.T, strict=True)
-        if (summary := summarise(defined(column)))
-    ]
-    spoken = f" {curve.unit}" if curve.unit else ""
-    told = "No case has a value."
-    if means:
-        told = f"The mean runs from {figure(means[0]['mean'])} to {figure(means[-1]['mean'])}{spoken}."
-    drawn = f" {_MOST_LINES} of {len(table):,} cases are drawn." if len(table) > _MOST_LINES else ""
-    caption = (
-        f"{told} Thin lines are {count(len(table), 'case')}, the thick line is the mean of those that are long enough, "
-        f"the band their middle half.{drawn}"
-    )
-    title = f"{title_of(curve)}, {curve.direction} is better"
-    rows = []
-    for (start, end), column in zip(_spans(length, _TABLE_ROWS), _shortened(table, _TABLE_ROWS).T, strict=True):
-        first, last = math.floor(start) + curve.first, math.ceil(end) - 1 + curve.first
-        each = summarise(defined(column))
-        name = str(first) if first == last else f"{first} to {last}"
-        cells = (figure(each[key] if each else None) for key in ("mean", "first", "third"))
-        rows.append((name, str(each["n"] if each else 0), *cells))
-    head = (curve.along, "Cases", "Mean", "Lower quartile", "Upper quartile")
-    chart = charts.curves(thin, means, along=curve.along, title=title, words=f"{title}. {caption}")
-    return Exhibit(f"{curve.title} over {curve.along.lower()}s", caption, chart, Table(head, rows))
-
-
-def _spans(length: int, most: int) -> list[tuple[float, float]]:
-    return list(pairwise(np.linspace(0, length, min(length, most) + 1).tolist()))
-
-
-def _shortened(table: Floats, most: int) -> Floats:
-    """At most a fixed number of points per row: the mean of the neighbours that share one, NaN where none is known."""
-    columns = []
-    for start, end in _spans(table.shape[1], most):
-        part = table[:, math.floor(start) : math.ceil(end)]
-        counts = np.isfinite(part).sum(axis=1)
-        totals = np.where(np.isfinite(part), part, 0.0).sum(axis=1)
-        columns.append(np.divide(totals, counts, out=np.full(len(table), math.nan), where=counts > 0))
-    return np.stack(columns, axis=1) if columns else table
-
-
-def diagram(data: Diagram) -> Exhibit:
-    """Lines, dots, levels and the diagonal over two axes; the table has points of all of them."""
-    thinned = {name: _thinned(points, 600 // len(data.lines)) for name, points in data.lines.items()}
-    points = [*data.dots, *(point for each in data.lines.values() for point in each)]
-    both = [value for point in points for value in point]
-    scale: dict[str, Any] = {"zero": False}
-    low, high = (0.0, 1.0) if data.share else (min(both, default=0.0), max(both, default=1.0))
-    if data.share or data.diagonal:  # both axes the same, so that the diagonal is one
-        scale = {"domain": [low, high]}
-    levels = [{"y": level, "text": f"{name} {figure(level)}"} for name, level in data.levels.items()]
-    rows: dict[str, Any] = {
-        "lines": [
-            {"series": on_one_line(name), "x": x, "y": y, "order": order}
-            for name, each in thinned.items()
-            for order, (x, y) in enumerate(each)
-        ],
-        "dots": [{"x": x, "y": y} for x, y in _thinned(data.dots, 600)],
-        "levels": levels,
-        "diagonal": [{"x": low, "y": low}, {"x": high, "y": high}] if data.diagonal else [],
-    }
-    axes = {name: {"title": on_one_line(title), "scale": scale} for name, title in (("x", data.x), ("y", data.y))}
-    cells: list[tuple[str, str, str]] = [(name, "", figure(level)) for name, level in data.levels.items()]
-    for name, each in (*data.lines.items(), *([("case", data.dots)] if data.dots else [])):
-        cells += [(name, figure(x), figure(y)) for x, y in _thinned(each, _TABLE_ROWS)]
-    chart = charts.diagram(rows, x=axes["x"], y=axes["y"], words=f"{data.y} over {data.x}. {data.told}")
-    return Exhibit(data.title, data.told, chart, Table(("", data.x, data.y), cells))
-
-
-def _thinned(points: Sequence[tuple[float, float]], most: int) -> list[tuple[float, float]]:
-    """About `most` of the points, the first and the last among them."""
-    kept = [*points[: -1 : max(1, math.ceil(len(points) / most))], *points[-1:]]
-    return [(float(x), float(y)) for x, y in kept]

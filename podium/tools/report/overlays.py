@@ -86,11 +86,13 @@ class CasePictures:
         return self.by_team.get(team, ())
 
 
-def overlay_picture(overlays: Sequence[Overlay], *, row: str, title: str, caption: str) -> OverlayPicture:
+def overlay_picture(
+    overlays: Sequence[Overlay], *, row: str, title: str, caption: str, volumes: Sequence[Mapping[str, Any]] = ()
+) -> OverlayPicture:
     """The views of one case side by side."""
     layers = list(dict.fromkeys(name for overlay in overlays for name in overlay.layers))
     views = [_view(overlay, layers) for overlay in overlays]
-    return OverlayPicture(row=row, title=title, caption=caption, layers=layers, views=views)
+    return OverlayPicture(row=row, title=title, caption=caption, layers=layers, views=views, volumes=volumes)
 
 
 def _view(overlay: Overlay, layers: Sequence[str]) -> View:
@@ -217,20 +219,12 @@ class OverlaySource:
                 if isinstance(challenge.format, FreehandFormat):
                     views = _trajectory(challenge.format, case, prediction, reference)
                     return OverlayPicture(row=row, title=case, caption=caption, views=views)
-                if challenge.overlays is None:
-                    return None
-                overlays = challenge.overlays.draw(case, prediction, reference, self.images)
+                drawer = challenge.overlays
+                overlays = drawer.draw(case, prediction, reference, self.images) if drawer else ()
+                volumes = [packed_volume(each.volume) for each in overlays if self.viewer and each.volume is not None]
                 if not overlays:
                     return None
-                picture = overlay_picture(overlays, row=row, title=case, caption=caption)
-                return replace(
-                    picture,
-                    volumes=[
-                        packed_volume(overlay.volume)
-                        for overlay in overlays
-                        if self.viewer and overlay.volume is not None
-                    ],
-                )
+                return overlay_picture(overlays, row=row, title=case, caption=caption, volumes=volumes)
 
             outcomes = self.executor.run(list(rows), draw, label="drawing")
         pictures = []

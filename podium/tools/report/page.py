@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 from podium import __version__
 from podium.errors import UsageError, missing_packages
 from podium.tools.ranking.wording import on_one_line
-from podium.tools.report.charts import CONFIG, DARK, FONT, LIGHT, Spec, Teams, plain_colours
+from podium.tools.report.vega import CONFIG, DARK, FONT, LIGHT, Spec, Teams, plain_colours
 
 if TYPE_CHECKING:
     from jinja2 import Environment

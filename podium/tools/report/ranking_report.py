@@ -7,9 +7,8 @@ from urllib.parse import quote
 
 import numpy as np
 
-from podium.tools.ranking.consensus import Consensus
 from podium.tools.ranking.output import calibration_sentences
-from podium.tools.ranking.result import Interval, Ranking
+from podium.tools.ranking.result import Arena, Consensus, Ranking
 from podium.tools.ranking.wording import (
     NOTHING,
     chance,
@@ -18,26 +17,20 @@ from podium.tools.ranking.wording import (
     count,
     figure,
     fixed,
-    interval_words,
     sentence,
 )
-from podium.tools.report import charts
-from podium.tools.report.charts import Teams
+from podium.tools.report.certainty import blob_plot, intervals, rank_lines, significance_map, tau_violin
 from podium.tools.report.exhibits import (
     FIRST_METRIC_COLUMN,
     MOST_DETAILED,
     MOST_TEAMS,
     CaseValues,
-    blob_plot,
     case_rows,
     case_values,
     is_yes_or_no,
     metric_exhibits,
     podium_plot,
     rank_heatmap,
-    rank_lines,
-    significance_map,
-    tau_violin,
 )
 from podium.tools.report.overlays import CasePictures
 from podium.tools.report.page import REPORT_FILE, Drawings, Exhibit, Report, Section, Table, render
@@ -50,6 +43,7 @@ from podium.tools.report.tables import (
     settings_table,
     team_pages,
 )
+from podium.tools.report.vega import Teams
 
 REFERENCES = (
     "Wiesenfarth M, Reinke A, Landman BA, et al. Methods and open-source toolkit for analyzing and visualizing "
@@ -97,12 +91,10 @@ def ranking_report(ranking: Ranking, pictures: CasePictures | None = None) -> Re
             exhibits=figures.add_all(_stability_exhibits(ranking, teams)),
         ),
     ]
-    if ranking.arena:
-        words, table = arena_tables(ranking)
-        exhibits = figures.add_all(_arena_exhibits(ranking, teams))
-        sections.append(
-            Section("arena", "Arena", "The arena", words, tables=[table] if table else (), exhibits=exhibits)
-        )
+    if arena := ranking.arena:
+        words, table = arena_tables(arena, ranking.teams)
+        exhibits = figures.add_all(_arena_exhibits(arena, teams))
+        sections.append(Section("arena", "Arena", "The arena", words, tables=[table], exhibits=exhibits))
     if judged := ranking.calibration:
         words = [*calibration_sentences(judged), *judged.notes]
         exhibits = figures.add_all(_judge_exhibits(ranking, teams))
@@ -170,15 +162,12 @@ def _scores(ranking: Ranking, teams: Teams) -> list[Exhibit]:
     title = ranking.deciding.score_title
     caption = f"{title} of every team"
     caption += f" with its {confidence_words(ranking.methods.confidence)} interval over cases."
-    return _intervals(f"Scores: {title}", caption, teams, rows) if ranking.deciding.score_intervals else []
+    return intervals(f"Scores: {title}", caption, teams, rows) if ranking.deciding.score_intervals else []
 
 
-def _arena_exhibits(ranking: Ranking, teams: Teams) -> list[Exhibit]:
-    found = enumerate(ranking.arena.teams if ranking.arena else ())
-    rows = [
-        (row, "", each.bradley_terry, each.interval) for row, each in found if each and each.bradley_terry is not None
-    ]
-    return _intervals("Bradley-Terry ratings", "Ratings from the votes, with their intervals.", teams, rows)
+def _arena_exhibits(arena: Arena, teams: Teams) -> list[Exhibit]:
+    rows = [(row, "", each.bradley_terry, each.interval) for row, each in enumerate(arena.teams) if each]
+    return intervals("Bradley-Terry ratings", "Ratings from the votes, with their intervals.", teams, rows)
 
 
 def _judge_exhibits(ranking: Ranking, teams: Teams) -> list[Exhibit]:
@@ -195,51 +184,26 @@ def _judge_exhibits(ranking: Ranking, teams: Teams) -> list[Exhibit]:
     caption = (
         "The share of comparisons that each team wins by the clinicians' votes, by the judge, and by both together."
     )
-    return _intervals("Comparisons won", caption, teams, rows)
-
-
-def _intervals(
-    title: str, caption: str, teams: Teams, rows: Sequence[tuple[int, str, float | None, Interval | None]]
-) -> list[Exhibit]:
-    """Values with intervals by team, and by series where these have names; nothing of no values."""
-    known = [(row, series, value, interval) for row, series, value, interval in rows if value is not None]
-    if not known:
-        return []
-    decimals = column_decimals(value for *_, value, _ in known)
-    cells = [
-        (teams.names[row], *filter(None, [name]), fixed(value, decimals), interval_words(ends, decimals) or NOTHING)
-        for row, name, value, ends in known
-    ]
-    marks = [
-        {"n": row, "value": value, **({"series": series} if series else {})}
-        | dict(zip(("low", "high"), interval or (None, None), strict=True))
-        for row, series, value, interval in known
-    ]
-    series = ["Series"] if known[0][1] else []
-    chart = charts.intervals(marks, teams, title=title.removeprefix("Scores: "), words=caption)
-    return [Exhibit(title, caption, chart, Table(("Team", *series, "Value", "Interval"), cells))]
+    return intervals("Comparisons won", caption, teams, rows)
 
 
 def _stability_words(ranking: Ranking) -> list[str]:
-    words = []
-    deciding = ranking.deciding
-    if deciding.stability is None:
-        words.append(sentence(deciding.why_no_stability or "This ranking could not be bootstrapped."))
+    deciding, stability = ranking.deciding, ranking.deciding.stability
+    if stability is None:
+        words = [sentence(deciding.why_no_stability or "This ranking could not be bootstrapped.")]
     else:
-        wins = deciding.stability.win_probabilities
-        best = max(range(len(wins)), key=lambda row: wins[row])
-        taus = deciding.stability.taus
-        words.append(
-            f"With other cases of the same kind, {ranking.teams[best].name} would have won with a probability of "
-            f"{chance(wins[best], cases=len(ranking.cases))}."
-        )
-        replicates = count(deciding.stability.replicates, "replicate")
-        words[0] += (
-            f" Over {replicates}, the median Kendall's τ-b to the ranking above is "
+        wins, taus = stability.win_probabilities, stability.taus
+        best, replicates = int(np.argmax(wins)), count(stability.replicates, "replicate")
+        compared = (
+            f"Over {replicates}, the median Kendall's τ-b to the ranking above is "
             f"{fixed(taus.median, 2)} (quartiles {fixed(taus.lower_quartile, 2)} to {fixed(taus.upper_quartile, 2)})."
             if taus.median is not None
-            else f" None of {replicates} has an order that can be compared with the one above."
+            else f"None of {replicates} has an order that can be compared with the one above."
         )
+        words = [
+            f"With other cases of the same kind, {ranking.teams[best].name} would have won with a probability of "
+            f"{chance(wins[best], cases=len(ranking.cases))}. {compared}"
+        ]
     for scheme in ranking.schemes:
         if scheme.why_no_stability and scheme is not deciding:
             words.append(f"{scheme.title}: {sentence(scheme.why_no_stability)}")

@@ -1,30 +1,52 @@
 """The report of one submission, for its authors: scores, problems, curves, worst cases and every metric."""
 
+import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from podium import __version__
-from podium.challenges.base import AnyChallenge, Diagram
+from podium.challenges.base import AnyChallenge, Diagram, FigureGrid
 from podium.errors import UsageError
 from podium.figures import Figures
+from podium.metrics import Floats
 from podium.metrics.declaration import Curve, Metric
 from podium.metrics.displacement import stretched
-from podium.metrics.resampling import Resamples
-from podium.platform.metrics_file import CaseResult
+from podium.platform.metrics_file import CaseResult, Status
 from podium.tools.ranking.documents import Cohort, TeamFile
-from podium.tools.ranking.facts import figure_at, gather_facts, replicate_figures
+from podium.tools.ranking.facts import figure_at, gather_facts
 from podium.tools.ranking.official import Bootstrap
 from podium.tools.ranking.rank import aggregate_columns
 from podium.tools.ranking.result import NARROW_BELOW
 from podium.tools.ranking.schemes import RankingOptions
-from podium.tools.ranking.wording import NO_VALUE, NOTHING, confidence_words, count, figure, listed, undefined_words
-from podium.tools.report.charts import Teams
-from podium.tools.report.exhibits import FIRST_METRIC_COLUMN, curves, diagram, distribution, figure_heatmap, title_of
+from podium.tools.ranking.wording import (
+    NO_VALUE,
+    NOTHING,
+    confidence_words,
+    count,
+    figure,
+    lost_words,
+    on_one_line,
+    undefined_words,
+)
+from podium.tools.report import vega
+from podium.tools.report.exhibits import (
+    FIRST_METRIC_COLUMN,
+    LARGEST,
+    defined,
+    drawable,
+    figure_heatmap,
+    from_tables,
+    rounded,
+    spread,
+    summarise,
+    title_of,
+)
 from podium.tools.report.overlays import CasePictures
-from podium.tools.report.page import Drawings, Exhibit, Report, Section, Table, render
+from podium.tools.report.page import MOST_STILL_ROWS, Drawings, Exhibit, Report, Section, Table, render
 from podium.tools.report.tables import (
     MOST_CELLS,
     CaseRow,
@@ -34,9 +56,13 @@ from podium.tools.report.tables import (
     shown_words,
     worst_captions,
 )
+from podium.tools.report.vega import Teams, f, layer, layered, q, tips
 
 CONFIDENCE = 0.95
 REPLICATES = 1000
+_NO_CASES = "The organisers publish no per-case results, so only the scores can be shown."
+_BINS = 21
+_MOST_LINES, _MOST_POINTS, _TABLE_ROWS = 60, 160, 24
 _LONGEST = 1_000_000  # values of a curve; a file that declares more is not trusted
 
 
@@ -48,7 +74,8 @@ def submission_report(file: TeamFile, challenge: AnyChallenge, pictures: CasePic
     metrics = shown_metrics(challenge, content.results)
     figures = Drawings(files=False)
     scores = _scores(challenge, content.aggregates, score_intervals(file, challenge))
-    sections = [Section("result", "Result", "Result", [_summary(file)], _notes(file), tables=[scores])]
+    notes = [] if content.results else [_NO_CASES]
+    sections = [Section("result", "Result", "Result", [_summary(file)], notes, tables=[scores])]
     cases = _cases(file, metrics, {each.row for each in overlays})
     if cases.rows:
         words = [_case_words(content.results, metrics)]
@@ -83,8 +110,7 @@ def score_intervals(file: TeamFile, challenge: AnyChallenge) -> dict[str, str]:
     except UsageError:
         return {}
     own = replace(facts, aggregates=[file.content.aggregates])  # one file is not a cohort
-    resamples = Resamples.draw(cases=len(own.cases), replicates=REPLICATES, seed=0)
-    bootstrap = Bootstrap(resamples=resamples, figures=replicate_figures(own, resamples))
+    bootstrap = Bootstrap.draw(own, replicates=REPLICATES, seed=0)
     found = {}
     for column in aggregate_columns(own, None, bootstrap, RankingOptions(confidence=CONFIDENCE)):
         if column.intervals and column.intervals[0]:
@@ -121,19 +147,12 @@ def worst_of_submission(file: TeamFile, challenge: AnyChallenge) -> dict[str, st
 def _summary(file: TeamFile) -> str:
     counts = file.content.counts
     words = f"{counts.scored} of {count(counts.expected, 'case')} were scored."
-    lost = [f"{number} {what}" for number, what in ((counts.failed, "failed"), (counts.missing, "missing")) if number]
-    if lost:
-        words += f" {listed(lost)}: each counts with the worst value of everything that teams are ranked by."
+    if lost := lost_words(counts.failed, counts.missing).replace(", ", " and "):
+        words += f" {lost}: each counts with the worst value of everything that teams are ranked by."
     if counts.unmatched:
         files = count(counts.unmatched, "submitted file or job", "submitted files or jobs")
         words += f" {files} did not belong to any case."
     return words
-
-
-def _notes(file: TeamFile) -> list[str]:
-    if not file.content.results:
-        return ["The organisers publish no per-case results, so only the scores can be shown."]
-    return []
 
 
 def _scores(challenge: AnyChallenge, aggregates: Figures, intervals: Mapping[str, str]) -> Table:
@@ -154,12 +173,11 @@ def _scores(challenge: AnyChallenge, aggregates: Figures, intervals: Mapping[str
 
 
 def _curves(challenge: AnyChallenge, rows: Sequence[CaseResult]) -> list[Exhibit]:
-    exhibits = []
-    for curve in challenge.scoreboard.curves:
-        cases = {row.case: values for row in rows if (values := curve_of(row.metrics, curve)) is not None}
-        if cases:
-            exhibits.append(curves(curve, cases))
-    return exhibits
+    by_case = (
+        (curve, {row.case: values for row in rows if (values := curve_of(row.metrics, curve)) is not None})
+        for curve in challenge.scoreboard.curves
+    )
+    return [curves(curve, cases) for curve, cases in by_case if cases]
 
 
 def curve_of(figures: Figures, curve: Curve) -> Sequence[float | None] | None:
@@ -190,24 +208,16 @@ def _pictures(challenge: AnyChallenge, rows: Sequence[CaseResult], aggregates: F
     """Curves, scatter plots and grids of figures over all cases, as far as the rows contain their data."""
     if challenge.pictures is None or not rows:
         return []
-    exhibits = []
-    for each in challenge.pictures([row.metrics for row in rows], aggregates):
-        if isinstance(each, Diagram):
-            exhibits.append(diagram(each))
-        else:
-            values = np.array([[np.nan if value is None else value for value in row] for row in each.values])
-            exhibits.append(
-                figure_heatmap(
-                    each.title,
-                    "Means over all cases.",
-                    Teams(each.rows),
-                    each.columns,
-                    values=values,
-                    directions=each.directions,
-                    corner=each.corner,
-                )
-            )
-    return exhibits
+    return [
+        diagram(each) if isinstance(each, Diagram) else _grid(each)
+        for each in challenge.pictures([row.metrics for row in rows], aggregates)
+    ]
+
+
+def _grid(grid: FigureGrid) -> Exhibit:
+    values = np.array([[np.nan if value is None else value for value in row] for row in grid.values])
+    rows, caption, ways = Teams(grid.rows), "Means over all cases.", grid.directions
+    return figure_heatmap(grid.title, caption, rows, grid.columns, values=values, directions=ways, corner=grid.corner)
 
 
 def _cases(file: TeamFile, metrics: Sequence[Metric], pictures: Collection[str]) -> CasesOfTeam:
@@ -263,3 +273,164 @@ def _methods(file: TeamFile, metrics: Sequence[Metric]) -> str:
 def _range(metric: Metric) -> str:
     unit = f" {metric.unit}" if metric.unit else ""
     return f"{figure(metric.lowest)} to {figure(metric.highest)}{unit} ({metric.direction} is better)"
+
+
+# The charts.
+
+
+def distribution(metric: Metric, cases: Sequence[tuple[str, Status, float | None]], *, column: int) -> Exhibit:
+    """A histogram over a strip of cases, with the values that the rules give failed and missing ones."""
+    ordered = defined(value for _, _, value in cases)
+    summary = summarise(ordered)
+    heights, edges = np.histogram(ordered, bins=_BINS)  # equal values are in the middle one
+    bins = [
+        {"low": float(low), "high": float(high), "cases": int(height)}
+        for height, (low, high) in zip(heights, pairwise(edges), strict=True)
+        if height
+    ]
+    told = "No case has a value."
+    if summary:
+        number = count(int(summary["n"]), "case")
+        told = f"Median {figure(summary['median'])}, mean {figure(summary['mean'])} over {number}."
+    lost = sum(status != "scored" and value is not None for _, status, value in cases)
+    filled = f" {count(lost, 'failed or missing case')} included." if lost else ""
+    without = len(cases) - len(ordered)
+    left_out = f" {count(without, 'case')} without a value left out." if without else ""
+    caption = f"{told} The line is the median, the diamond the mean.{filled}{left_out}"
+    marks = [{"median": summary["median"], "mean": summary["mean"]}] if summary else []
+    title = f"{title_of(metric)}, {metric.direction} is better"
+    dots = [
+        {"case": on_one_line(case), "status": status, "value": value, "spread": spread(number)}
+        for number, (case, status, value) in enumerate(cases)
+        if value is not None and abs(value) <= LARGEST and len(cases) <= MOST_STILL_ROWS
+    ]
+    rows = [(figure(each["low"]), figure(each["high"]), str(each["cases"])) for each in bins]
+    most = max((each["cases"] for each in bins), default=1)
+    span = {"domain": [-0.4 * most, most], "nice": False}
+    height = q("cases", title="Cases", axis={"values": [0, most], "format": "d"}, scale=span)
+    scale = {"domain": [float(edges[0]), float(edges[-1])], "nice": True}
+    low = q("low", title=title, bin="binned", axis={"tickCount": 5}, scale=scale)
+    thick, of_case, of_all = {**vega.LINE, "strokeWidth": 2.4}, tips("case", "value", "status"), tips("median", "mean")
+    layers = [
+        layer("bar", vega.BAR, x=low, x2=f("high"), y=height, y2={"datum": 0}, tooltip=tips("low", "high", "cases")),
+        layer("point", vega.DOT, data="cases", x=q("value"), y=q("place"), tooltip=of_case),
+        layer("rule", thick, data="marks", x=q("median"), tooltip=of_all),
+        layer("point", vega.DIAMOND, data="marks", x=q("mean"), y={"datum": 0}, tooltip=of_all),
+    ]
+    layers[1]["transform"].append({"calculate": f"{most} * (0.12 * datum.spread - 0.22)", "as": "place"})
+    chart = layered(f"{title}. {caption}", layers, rows=bins, marks=marks, cases=dots, height=170)
+    return Exhibit(metric.title, caption, chart | from_tables(column, metric), Table(("From", "To", "Cases"), rows))
+
+
+def curves(curve: Curve, cases: Mapping[str, Sequence[float | None]]) -> Exhibit:
+    """A thin line per case, and over them the mean and the middle half of the cases that reach that far."""
+    table = np.full((len(cases), max(map(len, cases.values()), default=0)), math.nan)
+    for row, values in enumerate(cases.values()):
+        table[row, : len(values)] = drawable(values)
+    length = table.shape[1]
+    lines = np.unique(np.rint(np.linspace(0, len(table) - 1, min(len(table), _MOST_LINES))).astype(int)).tolist()
+    most = max(2, min(_MOST_POINTS, MOST_STILL_ROWS // (len(lines) + 1)))
+    places = [(math.floor(start) + math.ceil(end) - 1) / 2 + curve.first for start, end in _spans(length, most)]
+    short = _shortened(table, most)
+    names = [on_one_line(case) for case in cases]
+    thin = [
+        {"case": names[row], "place": place, "value": rounded(float(value))}
+        for row in lines
+        for place, value in zip(places, short[row], strict=True)
+        if math.isfinite(value)
+    ]
+    means = [
+        {"place": place, **summary}
+        for place, column in zip(places, short.T, strict=True)
+        if (summary := summarise(defined(column)))
+    ]
+    spoken = f" {curve.unit}" if curve.unit else ""
+    told = "No case has a value."
+    if means:
+        told = f"The mean runs from {figure(means[0]['mean'])} to {figure(means[-1]['mean'])}{spoken}."
+    drawn = f" {_MOST_LINES} of {len(table):,} cases are drawn." if len(table) > _MOST_LINES else ""
+    caption = (
+        f"{told} Thin lines are {count(len(table), 'case')}, the thick line is the mean of those that are long enough, "
+        f"the band their middle half.{drawn}"
+    )
+    title = f"{title_of(curve)}, {curve.direction} is better"
+    rows = []
+    for (start, end), column in zip(_spans(length, _TABLE_ROWS), _shortened(table, _TABLE_ROWS).T, strict=True):
+        first, last = math.floor(start) + curve.first, math.ceil(end) - 1 + curve.first
+        each = summarise(defined(column))
+        name = str(first) if first == last else f"{first} to {last}"
+        cells = (figure(each[key] if each else None) for key in ("mean", "first", "third"))
+        rows.append((name, str(each["n"] if each else 0), *cells))
+    head = (curve.along, "Cases", "Mean", "Lower quartile", "Upper quartile")
+    x = q("place", title=curve.along, scale={"zero": False, "nice": False}, axis={"tickCount": 6})
+    y, shown = q("value", title=title, **vega.FREE), tips("place", "mean", "first", "third")
+    grey = {"color": "var(--quiet)", "strokeWidth": 1, "strokeOpacity": 0.45}
+    thick = {"color": "var(--accent)", "strokeWidth": 2.6, "point": len(means) <= 24}
+    band = {"color": "var(--accent)", "fillOpacity": 0.16}
+    layers = [
+        layer("line", grey, x=x, y=y, detail=f("case"), tooltip=tips("case")),
+        layer("area", band, data="summary", x=x, y=q("first"), y2=f("third")),
+        layer("line", thick, data="summary", x=x, y=q("mean"), tooltip=shown),
+    ]
+    chart = layered(f"{title}. {caption}", layers, rows=thin, summary=means, height=250)
+    return Exhibit(f"{curve.title} over {curve.along.lower()}s", caption, chart, Table(head, rows))
+
+
+def _spans(length: int, most: int) -> list[tuple[float, float]]:
+    return list(pairwise(np.linspace(0, length, min(length, most) + 1).tolist()))
+
+
+def _shortened(table: Floats, most: int) -> Floats:
+    """At most a fixed number of points per row: the mean of the neighbours that share one, NaN where none is known."""
+    columns = []
+    for start, end in _spans(table.shape[1], most):
+        part = table[:, math.floor(start) : math.ceil(end)]
+        counts = np.isfinite(part).sum(axis=1)
+        totals = np.where(np.isfinite(part), part, 0.0).sum(axis=1)
+        columns.append(np.divide(totals, counts, out=np.full(len(table), math.nan), where=counts > 0))
+    return np.stack(columns, axis=1) if columns else table
+
+
+def diagram(data: Diagram) -> Exhibit:
+    """Lines, dots, levels and the diagonal over two axes; the table has points of all of them."""
+    both = [value for each in (data.dots, *data.lines.values()) for point in each for value in point]
+    low, high = (0.0, 1.0) if data.share else (min(both, default=0.0), max(both, default=1.0))
+    # Where there is a diagonal, both axes are the same, so that it is one.
+    scale = {"domain": [low, high]} if data.share or data.diagonal else {"zero": False}
+    rows: dict[str, Any] = {
+        "lines": [
+            {"series": on_one_line(name), "x": x, "y": y, "order": order}
+            for name, points in data.lines.items()
+            for order, (x, y) in enumerate(_thinned(points, 600 // len(data.lines)))
+        ],
+        "dots": [{"x": x, "y": y} for x, y in _thinned(data.dots, 600)],
+        "levels": [{"y": level, "text": f"{name} {figure(level)}"} for name, level in data.levels.items()],
+        "diagonal": [{"x": low, "y": low}, {"x": high, "y": high}] if data.diagonal else [],
+    }
+    cells: list[tuple[str, str, str]] = [(name, "", figure(level)) for name, level in data.levels.items()]
+    for name, each in (*data.lines.items(), *([("case", data.dots)] if data.dots else [])):
+        cells += [(name, figure(x), figure(y)) for x, y in _thinned(each, _TABLE_ROWS)]
+    names = list(dict.fromkeys(row["series"] for row in rows["lines"]))
+    x, y = (
+        q(name, axis={"tickCount": 5}, title=on_one_line(title), scale=scale)
+        for name, title in (("x", data.x), ("y", data.y))
+    )
+    colour, dash = vega.by_series(names, vega.COLOURS), vega.by_series(names, vega.DASHES)
+    for channel in (colour, dash):
+        channel["legend"] = {"symbolType": "stroke"} if len(names) > 1 else None
+    right, shown = {"value": {"expr": "width - 4"}}, tips("series", "x", "y")
+    layers = [
+        layer("line", vega.DASHED, data="diagonal", x=x, y=y),
+        layer("line", {}, data="lines", x=x, y=y, color=colour, strokeDash=dash, order=f("order"), tooltip=shown),
+        layer("point", vega.DOT, data="dots", x=x, y=y, tooltip=tips("x", "y")),
+        layer("rule", vega.DASHED, data="levels", y=q("y"), tooltip=tips("text")),
+        layer("text", {"align": "right", "dy": -8}, data="levels", x=right, y=q("y"), text=f("text")),
+    ]
+    chart = layered(f"{data.y} over {data.x}. {data.told}", layers, **rows, height=320)
+    return Exhibit(data.title, data.told, chart, Table(("", data.x, data.y), cells))
+
+
+def _thinned(points: Sequence[tuple[float, float]], most: int) -> list[tuple[float, float]]:
+    """About `most` of the points, the first and the last among them."""
+    kept = [*points[: -1 : max(1, math.ceil(len(points) / most))], *points[-1:]]
+    return [(float(x), float(y)) for x, y in kept]

@@ -2,24 +2,15 @@
 
 import math
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from podium.metrics import Floats
 from podium.metrics.declaration import Metric
-from podium.tools.ranking.consensus import Consensus
-from podium.tools.ranking.output import (
-    TableColumn,
-    figure_rows,
-    rank_range,
-    table_columns,
-    team_rows,
-)
-from podium.tools.ranking.result import Calibration, Interval, Ranking, Team
-from podium.tools.ranking.statistics import Ranks, case_positions
+from podium.tools.ranking.output import TableColumn, figure_rows, rank_range, table_columns, team_rows
+from podium.tools.ranking.result import Arena, Calibration, Consensus, Interval, Ranking, Team
 from podium.tools.ranking.wording import (
     NO_VALUE,
     NOTHING,
@@ -107,21 +98,15 @@ def final_table(ranking: Ranking) -> FinalTable:
 
 def consensus_table(consensus: Consensus) -> FinalTable:
     """Mean rank, what the bootstrap says about it, and the rank in every task."""
-    numbers, stable = range(len(consensus.teams)), consensus.stability
-
-    def column(title: str, cells: Sequence[Any], **more: Any) -> TableColumn:
-        return TableColumn(title=title, short_title=title, cells=cells, **more)
-
-    columns = [
-        column("Mean rank", consensus.mean_ranks, intervals=consensus.mean_rank_intervals, decimals=2, kind="score")
-    ]
+    means, ends, stable = consensus.mean_ranks, consensus.mean_rank_intervals, consensus.stability
+    columns = [TableColumn("Mean rank", means, intervals=ends, decimals=2, kind="score")]
     if stable:
         wins = [chance(each, cases=consensus.cases) for each in stable.win_probabilities]
-        columns.append(column(f"Rank, {confidence_words(consensus.confidence)} interval", stable.rank_intervals))
-        columns.append(column("Chance of winning", wins))
+        columns.append(TableColumn(f"Rank, {confidence_words(consensus.confidence)} interval", stable.rank_intervals))
+        columns.append(TableColumn("Chance of winning", wins))
     if consensus.kemeny:
-        columns.append(column("Kemeny place", [consensus.kemeny.index(team) + 1 for team in consensus.teams]))
-    columns += [column(task, ranks) for task, ranks in zip(consensus.tasks, consensus.ranks, strict=True)]
+        columns.append(TableColumn("Kemeny place", [consensus.kemeny.index(team) + 1 for team in consensus.teams]))
+    columns += [TableColumn(task, ranks) for task, ranks in zip(consensus.tasks, consensus.ranks, strict=True)]
     ranks = Counter(consensus.consensus_ranks)
     rows = [
         FinalRow(
@@ -129,7 +114,7 @@ def consensus_table(consensus: Consensus) -> FinalTable:
             name=consensus.teams[number],
             cells=[_final_cell(each, number) for each in columns],
         )
-        for number, rank in zip(numbers, consensus.consensus_ranks, strict=True)
+        for number, rank in enumerate(consensus.consensus_ranks)
     ]
     note = "Teams of equal rank are marked with =. The last columns are the ranks in the tasks."
     return FinalTable(columns=columns, rows=rows, note=note, files={"CSV": "consensus.csv"})
@@ -211,11 +196,8 @@ def _group_words(better: Team, worse: Team, interval: Interval | None) -> str:
     return f"same (p = {probability(worse.group_p)})" if interval and interval[0] * interval[1] > 0 else "same"
 
 
-def arena_tables(ranking: Ranking) -> tuple[Sequence[str], Table | None]:
+def arena_tables(arena: Arena, teams: Sequence[Team]) -> tuple[list[str], Table]:
     """Sentences on the arena, and its figures of every finalist."""
-    arena = ranking.arena
-    if arena is None:
-        return (), None
     words = []
     if arena.votes is not None and arena.raters is not None and arena.cases is not None:
         words.append(f"{arena.raters} raters gave {arena.votes:,} votes on {arena.cases} cases.")
@@ -225,7 +207,7 @@ def arena_tables(ranking: Ranking) -> tuple[Sequence[str], Table | None]:
             if arena.stop_rule_holds
             else " ".join(["The stop rule does not hold.", *arena.stop_rule_missing])
         )
-    finalists = [(team, found) for team, found in zip(ranking.teams, arena.teams, strict=True) if found is not None]
+    finalists = [(team, found) for team, found in zip(teams, arena.teams, strict=True) if found is not None]
     counts = {
         name.capitalize(): [figure(getattr(found, name)) for _, found in finalists]
         for name in ("group", "votes", "wins", "losses", "ties")
@@ -301,19 +283,14 @@ class TeamPage:
 
 def team_pages(ranking: Ranking, values: Sequence[CaseValues], pictures: CasePictures) -> list[TeamPage]:
     """In the order of the ranking."""
-    means = {each.metric.name: np.array(each.means, dtype=np.float64) for each in values}
-    ranks = {
-        each.metric.name: case_positions(means[each.metric.name][:, None], each.metric.direction)[:, 0]
-        for each in values
-    }
     return [
         TeamPage(
             anchor=anchor(row),
             rank=rank_words(team),
             name=team.name,
             summary=_summary(ranking, row),
-            strengths=_strengths(row, values, ranks),
-            standing=_standing(row, values, means, ranks),
+            strengths=_strengths(row, values),
+            standing=_standing(row, values),
             cases=_team_cases(ranking, values, row, {each.row for each in pictures.of(team.name)}),
             overlays=pictures.of(team.name),
         )
@@ -412,9 +389,9 @@ def _summary(ranking: Ranking, row: int) -> str:
     return words
 
 
-def _strengths(row: int, values: Sequence[CaseValues], ranks: Mapping[str, Ranks]) -> str:
+def _strengths(row: int, values: Sequence[CaseValues]) -> str:
     """The metrics with the best and with the worst position; empty where all positions are equal."""
-    places = [(int(ranks[each.metric.name][row]), each.metric.title) for each in values]
+    places = [(int(each.mean_ranks[row]), each.metric.title) for each in values]
     if len({place for place, _ in places}) < 2:
         return ""
     best, worst = min(places)[0], max(places)[0]
@@ -427,28 +404,20 @@ def _some(titles: list[str]) -> str:
     return listed(titles if len(titles) <= 3 else [*titles[:3], f"{len(titles) - 3} more"])
 
 
-def _standing(
-    row: int,
-    values: Sequence[CaseValues],
-    means: Mapping[str, Floats],
-    ranks: Mapping[str, Ranks],
-) -> Table:
+def _standing(row: int, values: Sequence[CaseValues]) -> Table:
     decimals = [even_decimals(each.means) for each in values]
-
-    def written(figures: Iterable[float]) -> list[str]:
-        return [fixed(float(each), number) for each, number in zip(figures, decimals, strict=True)]
-
     spans = [each.intervals[row] if each.intervals else None for each in values]
+    best = [
+        (np.fmax if each.metric.direction == "higher" else np.fmin).reduce(np.array(each.means, dtype=np.float64))
+        for each in values
+    ]
     return Table.of(
         {
             "Metric": [each.title for each in values],
-            "Rank": [str(ranks[each.metric.name][row]) for each in values],
-            "Mean": written(means[each.metric.name][row] for each in values),
+            "Rank": [str(each.mean_ranks[row]) for each in values],
+            "Mean": [fixed(each.means[row], number) for each, number in zip(values, decimals, strict=True)],
             "Its interval": [interval_words(*each) or NOTHING for each in zip(spans, decimals, strict=True)],
-            "Best": written(
-                (np.fmax if each.metric.direction == "higher" else np.fmin).reduce(means[each.metric.name])
-                for each in values
-            ),
+            "Best": [fixed(float(mean), number) for mean, number in zip(best, decimals, strict=True)],
         }
     )
 

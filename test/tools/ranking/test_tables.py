@@ -13,8 +13,7 @@ from tools.ranking.files import TEAMS, VALUES
 import podium
 from podium.cli.main import main
 from podium.errors import UsageError
-from podium.tools.ranking.consensus import consensus
-from podium.tools.ranking.rank import rank, rank_tasks
+from podium.tools.ranking.rank import consensus, rank, rank_tasks
 from podium.tools.ranking.result import Ranking, ranking_from_json
 from podium.tools.ranking.schemes import RankingOptions
 from podium.tools.ranking.tables import ScoreTable, TableOptions, _keys, read_score_table, table_cohorts

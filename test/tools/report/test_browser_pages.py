@@ -18,8 +18,7 @@ from tools.arena.browsing import PHONE, open_browser, why_no_browser
 from tools.report.made_rankings import golden_ranking, large_ranking
 
 from podium.challenges.base import Outlined, Overlay
-from podium.tools.ranking.consensus import Consensus
-from podium.tools.ranking.result import Calibration, TeamEstimate
+from podium.tools.ranking.result import Calibration, Consensus, TeamEstimate
 from podium.tools.report.overlays import CasePictures, overlay_picture
 from podium.tools.report.page import write_report
 from podium.tools.report.ranking_report import consensus_report, ranking_report

@@ -18,36 +18,29 @@ from tools.report.made_rankings import GOLDEN_VALUES, golden_ranking, large_rank
 from podium.challenges.base import Diagram
 from podium.metrics.declaration import Curve, Metric
 from podium.tools.ranking.result import Significance, Stability, Taus
-from podium.tools.report.charts import SERIES, Teams, plain_colours
+from podium.tools.report.certainty import blob_plot, density, rank_lines, significance_map, tau_violin
 from podium.tools.report.exhibits import (
     CaseValues,
-    blob_plot,
     box_and_dots,
     case_values,
-    curves,
     defined,
-    density,
-    diagram,
-    distribution,
     grid_of,
     is_yes_or_no,
     metric_exhibits,
     places_in_case,
     podium_plot,
     rank_heatmap,
-    rank_lines,
     share_bars,
-    significance_map,
     spread,
     summarise,
-    tau_violin,
 )
 from podium.tools.report.overlays import fill_path, outline_path
 from podium.tools.report.page import Drawings, Exhibit
 from podium.tools.report.png import grey_levels, grey_window, png_file, reduced
 from podium.tools.report.ranking_report import ranking_report
-from podium.tools.report.submission_report import curve_of
+from podium.tools.report.submission_report import curve_of, curves, diagram, distribution
 from podium.tools.report.tables import worst_captions
+from podium.tools.report.vega import SERIES, Teams, plain_colours
 
 DICE = Metric(name="dice", title="Dice", direction="higher", lowest=0, highest=1, worst=0)
 HD = Metric(name="hd", title="HD95", direction="lower", lowest=0, highest=math.inf, worst=math.inf, unit="mm")

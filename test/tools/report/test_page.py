@@ -18,8 +18,8 @@ from podium.tools.ranking.wording import (
     probability,
     sentence,
 )
-from podium.tools.report.charts import DARK, LIGHT, SERIES, STRONGEST
 from podium.tools.report.page import stylesheet_variables
+from podium.tools.report.vega import DARK, LIGHT, SERIES, STRONGEST
 
 THEMES = pytest.mark.parametrize("theme", [LIGHT, DARK], ids=["light", "dark"])
 TEXT, LARGE_TEXT_OR_SHAPE = 4.5, 3.0
