@@ -306,7 +306,7 @@ def share_bars(each: CaseValues, teams: Teams) -> Exhibit:
     layers = [
         layer("bar", vega.BAR, x=axis, tooltip=tips("team", "share", "low", "high", "text")),
         layer("rule", vega.LINE, "isValid(datum.low)", x=q("low"), x2=f("high")),
-        layer("text", {"align": "right", "dx": -4}, x={"datum": 1}, text=f("text")),
+        layer("text", {"align": "left", "dx": 8}, x={"datum": 1}, text=f("text")),
     ]
     chart = layered(caption, layers, teams, rows=rows, height={"step": teams.step})
     return Exhibit(metric.title, caption, chart, table, metric=metric.title)
