@@ -69,8 +69,7 @@ class Settings(BaseModel):
     @model_validator(mode="wrap")
     @classmethod
     def _guess_what_was_meant(cls, content: Any, validate: ModelWrapValidatorHandler[Self]) -> Self:
-        """An unknown key says which known one is close, a missing one what there is to choose from; pydantic's own
-        messages do not."""
+        """An unknown key says which known one is close, a missing one what there is to choose from."""
         try:
             return validate(content)
         except ValidationError as error:

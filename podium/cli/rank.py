@@ -339,8 +339,7 @@ def _lines_below(ranking: "Ranking", columns: "Sequence[TableColumn]") -> "Itera
     is_marked = any(MARK in remark for column in columns for remark in column.remarks)
     yield from (note for note in ranking.notes if is_marked or not note.startswith(MARK))
     scores = tuple(team.score for team in ranking.teams)
-    shown = sum(column.is_optional for column in columns)
-    hidden = sum(column.values != scores for column in ranking.columns) - shown
+    hidden = sum(each.values != scores for each in ranking.columns) - sum(each.is_optional for each in columns)
     if hidden:
         yield f"{count_words(hidden, 'column is', 'columns are')} not shown here; ranking.csv has all columns."
     yield f"Rule: {ranking.deciding.words}."

@@ -276,7 +276,7 @@ class SurvivalSettings(ValueSettings):
 
     kind: Literal["survival"]
     prediction: Literal["risk", "time"] = Field(
-        description="of a risk, a higher one means an earlier event; of a time, a later one"
+        description="a higher risk: an earlier event; a higher time: a later one"
     )
     time_column: Text = "time"
     event_column: Text = "event"
