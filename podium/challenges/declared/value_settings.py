@@ -275,9 +275,7 @@ class SurvivalSettings(ValueSettings):
     """
 
     kind: Literal["survival"]
-    prediction: Literal["risk", "time"] = Field(
-        description="a higher risk: an earlier event; a higher time: a later one"
-    )
+    prediction: Literal["risk", "time"] = Field(description="risk: higher means an earlier event; time: a later one")
     time_column: Text = "time"
     event_column: Text = "event"
     range: Range | None = None

@@ -85,7 +85,7 @@ def test_the_example_of_the_format(tmp_path: Path) -> None:
         ),
         (
             ("[[metrics]]", '[values.os]\nkind = "survival"\ntable = "os.csv"\ncolumn = "risk"\n[[metrics]]'),
-            '\'values.os.prediction\' is missing: write "risk" or "time" (a higher risk: an earlier event; a higher time: a later',
+            '\'values.os.prediction\' is missing: write "risk" or "time" (risk: higher means an earlier event;',
         ),
         (("[ranking]", "[rankin]"), "'rankin' is not a known key; did you mean 'ranking'?"),
         (('by = "nsd"', 'by = ["nsd", "nsd.liver"]'), "'ranking.method' is missing"),
