@@ -178,7 +178,7 @@ def _in_words(kind: str, message: str) -> str:
     if kind == UNKNOWN_KEY:
         return message
     if kind == "missing":
-        return "is missing"
+        return f"is missing{message.removeprefix('Field required')}"
     if kind in _EXPECTED:
         return f"{_WRONG}it must be {_EXPECTED[kind]}"
     if kind == "too_short":

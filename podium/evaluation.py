@@ -150,7 +150,7 @@ def evaluate(  # noqa: PLR0913  (what `podium evaluate` is given)
         if output is not None:
             prepare_output(Path(output))
         with open_predictions(task, Path(submission)) as collected:
-            results = _score(task, collected, executor)
+            results = score_cases(task, collected, executor)
         return write_evaluation(task, collected, results, None if output is None else Path(output))
 
 
@@ -178,7 +178,7 @@ class OpenChallenge:
         collected = self.task.challenge.format.collect_values(predictions, self.task.references.keys())
         collected = replace(collected, runtime=Runtime(total_seconds=seconds))
         _refuse_strangers(collected)
-        results = _score(self.task, collected, executor or Processes(workers=available_workers()))
+        results = score_cases(self.task, collected, executor or Processes(workers=available_workers()))
         return write_evaluation(self.task, collected, results, None)
 
     def curves(self, result: MetricsFile) -> Mapping[str, Mapping[str, Floats]]:
@@ -268,16 +268,17 @@ def prepare(
         )
 
     outcomes = executor.run(sorted(references), check, label="checking references", meanwhile=meanwhile)
-    broken = [(case, outcome) for case, outcome in outcomes.items() if outcome.value is None]
-    if broken:
-        detail = "\n".join(f"reference of {case}: {outcome.error} {outcome.detail or ''}" for case, outcome in broken)
-        if all(outcome.was_killed for _, outcome in broken):
+    lost = [(case, outcome) for case, outcome in outcomes.items() if outcome.value is None]
+    if lost:
+        detail = "\n".join(f"reference of {case}: {outcome.error} {outcome.detail or ''}" for case, outcome in lost)
+        broken = sum(not outcome.was_killed for _, outcome in lost)
+        if not broken:
             raise OrganiserError(
                 "A worker was killed while the references were checked. The organisers can find details in the log.",
                 detail=detail,
             )
         raise GroundTruthError(
-            f"{len(broken)} of {len(references)} references are broken. The organisers can find details in the log.",
+            f"{broken} of {len(references)} references are broken. The organisers can find details in the log.",
             detail=detail,
         )
     checked = {case: outcome.value for case, outcome in outcomes.items() if outcome.value is not None}
@@ -361,7 +362,8 @@ def _refuse_strangers(collected: Collected[Any]) -> None:
     )
 
 
-def _score(task: Task, collected: Collected[Any], executor: Executor) -> list[CaseResult]:
+def score_cases(task: Task, collected: Collected[Any], executor: Executor) -> list[CaseResult]:
+    """The rows of all expected cases, those without a usable prediction with the worst figures."""
     challenge = task.challenge
 
     def score(case: str) -> CaseScore:

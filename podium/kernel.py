@@ -128,6 +128,13 @@ def die_with(parent: int) -> None:
         os.kill(os.getpid(), signal.SIGKILL)
 
 
+def is_stopped(process: int) -> bool:
+    """Whether a signal such as SIGSTOP keeps a process from running; False where the system does not say."""
+    with suppress(OSError):
+        return Path(f"/proc/{process}/stat").read_bytes().rpartition(b")")[2].split()[0] == b"T"
+    return False
+
+
 def set_oom_score(score: int) -> None:
     """Where memory runs out, the kernel kills this process before those with a lower score (0 to 1000)."""
     if not is_linux():

@@ -13,6 +13,7 @@ from places import ROOT
 
 from podium import evaluate
 from podium.challenges.declared.catalogue import metric_names
+from podium.challenges.format import challenge_paths
 from podium.checking import Checked, check, compare_engines
 from podium.cli.main import main
 from podium.errors import GroundTruthError
@@ -99,6 +100,21 @@ def test_all_mistakes_of_the_settings_at_once_with_key_and_line(carotid: Path) -
         f"{', '.join(metric_names())}.",
         "challenge.toml, line 29: 'figures.twice' names 'scores', which does not exist.",
     ]
+
+
+def test_formulas_are_checked_where_every_metric_is_wrong(carotid: Path) -> None:
+    head = (carotid / "challenge.toml").read_text().partition("[[metrics]]")[0]
+    figures = '[[metrics]]\nkind = "dicee"\n[figures]\nscore = "0.5 * (dice.mean"\n[ranking]\nby = "score"\n'
+    (carotid / "challenge.toml").write_text(head + figures)
+    first, second = checked(carotid).errors
+    assert "'metrics.0.kind' is 'dicee', which is not a metric" in first
+    assert second.endswith("'figures.score' is wrong: the formula ends where ')' is expected.")
+
+
+def test_the_path_of_the_file_means_its_folder(carotid: Path) -> None:
+    assert challenge_paths(carotid / "challenge.toml") == {carotid.name: carotid}
+    with pytest.raises(GroundTruthError):
+        challenge_paths(carotid / "references" / "challenge.toml")
 
 
 @pytest.mark.parametrize(

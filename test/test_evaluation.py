@@ -552,6 +552,25 @@ def test_a_worker_killed_while_references_are_checked_is_said(files: Path, tmp_p
     assert not (tmp_path / "o" / "metrics.json").exists()
 
 
+def test_references_whose_worker_was_killed_are_not_counted_as_broken(files: Path, tmp_path: Path) -> None:
+    from podium.errors import GroundTruthError
+    from podium.evaluation import evaluate
+    from podium.execution.processes import Processes
+
+    class DyingOnce:
+        workers = 1
+
+        def run(self, cases: Any, work: Any, *, label: str, **__: Any) -> Any:
+            return Processes(workers=1).run(
+                cases, lambda case: os._exit(9) if case == cases[0] else work(case), label=label
+            )
+
+    truth = write_ground_truth(tmp_path / "t")
+    sorted((truth / "references").iterdir())[-1].write_bytes(b"no HDF5")
+    with pytest.raises(GroundTruthError, match=r"^1 of 3 references are broken\. "):
+        evaluate(submission=files, output=tmp_path / "o", ground_truth=truth, challenge=None, executor=DyingOnce())
+
+
 def test_no_rows_at_all(files: Path, tmp_path: Path, evaluate: Any) -> None:
     truth = write_ground_truth(tmp_path / "t", configuration=CONFIGURATION.replace('"full"', '"none"'))
     run = evaluate(files, ground_truth=truth)

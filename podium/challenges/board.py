@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, Literal, Self
 
 import numpy as np
-from pydantic import Field, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
 from podium.challenges.settings import FigureName, Finite, Positive, Settings, Text, problems_of, without_problems
 from podium.errors import ValidationProblem, did_you_mean
@@ -46,6 +46,17 @@ Bound = Annotated[float, Field(strict=True)]  # may be infinite
 # The four tables as settings.
 
 
+def _is_a_formula(text: str) -> str:
+    try:
+        parse(text)
+    except FormulaError as error:
+        raise ValueError(f"the formula {error}") from None
+    return text
+
+
+FormulaText = Annotated[Text, AfterValidator(_is_a_formula)]
+
+
 class GatedSettings(Settings):
     """`where`: a condition on the figures of a case; where it does not hold, the figure is `otherwise`."""
 
@@ -73,7 +84,7 @@ class FigureSettings(GatedSettings):
                value; needed in `[figures]` where the references can leave a term without a value
     """
 
-    formula: Text
+    formula: FormulaText
     title: Text | None = None
     direction: Direction | None = None
     range: tuple[Bound, Bound] | None = None
@@ -113,8 +124,8 @@ class RankingSettings(Settings):
 class BoardSettings(Settings):
     """The four tables."""
 
-    figures: Mapping[FigureName, Text | FigureSettings] = {}
-    case_figures: Mapping[FigureName, Text | FigureSettings] = {}
+    figures: Mapping[FigureName, FormulaText | FigureSettings] = {}
+    case_figures: Mapping[FigureName, FormulaText | FigureSettings] = {}
     leaderboard: LeaderboardSettings = LeaderboardSettings()
     ranking: RankingSettings | None = None
 
@@ -325,11 +336,7 @@ class ExtendedBoard:
         """The formula, checked; None where it is wrong, which the problems then say."""
         settings = FigureSettings(formula=given) if isinstance(given, str) else given
         place = key if isinstance(given, str) else (*key, "formula")
-        try:
-            node = parse(settings.formula)
-        except FormulaError as error:
-            self._problem(place, str(error))
-            return None
+        node = parse(settings.formula)
         terms: dict[str, NamedFigure | Metric] = {}
         for name in dict.fromkeys(node.names()):
             found = self._found_metric(place, name) if of_case else self._found(place, name)

@@ -72,8 +72,9 @@ def challenge_paths(root: Path, *, named: str | None = None) -> Mapping[str, Pat
     that do; their content is not read.
 
     A challenge's name is its folder's; where `root` itself is the challenge, as an upload may be, it is `named` if that
-    is given. An upload that was packed one folder too deep is found all the same.
+    is given. An upload that was packed one folder too deep is found all the same; so is the folder of a challenge.toml.
     """
+    root = root.parent if root.name == CHALLENGE_FILE and root.is_file() else root
     if not root.is_dir():
         raise GroundTruthError("There is no ground truth: its folder does not exist.", detail=str(root))
     if (root / CHALLENGE_FILE).is_file():

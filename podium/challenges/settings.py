@@ -6,7 +6,7 @@ import tomllib
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Self
+from typing import Annotated, Any, ClassVar, Literal, Self, get_args, get_origin
 
 from pydantic import (
     AfterValidator,
@@ -19,6 +19,7 @@ from pydantic import (
     field_validator,
     model_validator,
 )
+from pydantic.fields import FieldInfo
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
 from podium.errors import UNKNOWN_KEY, ConfigurationError, ValidationProblem, all_problems, did_you_mean
@@ -68,7 +69,7 @@ class Settings(BaseModel):
     @model_validator(mode="wrap")
     @classmethod
     def _guess_what_was_meant(cls, content: Any, validate: ModelWrapValidatorHandler[Self]) -> Self:
-        """An unknown key says which known one is close; pydantic's own message does not know the others."""
+        """An unknown key says which known one is close, a missing one what there is to choose from."""
         try:
             return validate(content)
         except ValidationError as error:
@@ -77,12 +78,15 @@ class Settings(BaseModel):
             raise ValidationError.from_exception_data(error.title, problems) from None
 
 
-def _renamed(problem: Any, known: Collection[str], retired: Mapping[str, str]) -> InitErrorDetails:
+def _renamed(problem: Any, known: Mapping[str, FieldInfo], retired: Mapping[str, str]) -> InitErrorDetails:
     kind, message, location = problem["type"], problem["msg"], problem["loc"]
     if kind == "extra_forbidden" and len(location) == 1:
         instead = retired.get(location[0])
         kind = UNKNOWN_KEY
         message = f"is no longer a key: {instead}" if instead else unknown_key(location[0], known)
+    elif kind == "missing" and len(location) == 1 and get_origin(known[location[0]].annotation) is Literal:
+        choices = " or ".join(f'"{choice}"' for choice in get_args(known[location[0]].annotation))
+        message += f": write {choices}" + (f" ({meaning})" if (meaning := known[location[0]].description) else "")
     return InitErrorDetails(type=PydanticCustomError(kind, message), loc=location, input=problem["input"])
 
 

@@ -287,7 +287,7 @@ def print_ranking(ranking: "Ranking", output: "Console", said: set[str]) -> None
     ):
         columns = columns[:-1]
     output.print(_final_table(ranking, columns), "")
-    for line in _lines_below(ranking, shown=sum(column.is_optional for column in columns)):
+    for line in _lines_below(ranking, columns):
         if line not in said:
             output.print(cell(line))
             said.add(line)
@@ -329,15 +329,15 @@ def _figure(value: float, interval: tuple[float, float] | None, *, places: int) 
     return f"{value:.{places}f}{below}"
 
 
-def _lines_below(ranking: "Ranking", *, shown: int) -> "Iterator[str]":
-    """Notes first: few cases, doubtful results, teams that are left out. `shown` is the number of figures in the table
-    besides the score."""
-    from podium.tools.ranking.wording import confidence_words
+def _lines_below(ranking: "Ranking", columns: "Sequence[TableColumn]") -> "Iterator[str]":
+    """Notes first: few cases, doubtful results, teams that are left out; that on a mark only if a column shows it."""
+    from podium.tools.ranking.wording import MARK, confidence_words
     from podium.tools.ranking.wording import count as count_words
 
-    yield from ranking.notes
+    is_marked = any(MARK in remark for column in columns for remark in column.remarks)
+    yield from (note for note in ranking.notes if is_marked or not note.startswith(MARK))
     scores = tuple(team.score for team in ranking.teams)
-    hidden = sum(column.values != scores for column in ranking.columns) - shown
+    hidden = sum(each.values != scores for each in ranking.columns) - sum(each.is_optional for each in columns)
     if hidden:
         yield f"{count_words(hidden, 'column is', 'columns are')} not shown here; ranking.csv has all columns."
     yield f"Rule: {ranking.deciding.words}."

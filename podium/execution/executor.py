@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import ClassVar, Generic, Protocol, TextIO, TypeVar
 
 from podium.errors import MachineError, OwnMetricFailed, ReaderDied, Refused, UsageError
+from podium.kernel import is_stopped
 
 Value = TypeVar("Value")
 Meanwhile = Callable[[], None] | None  # done in this process while others work on the cases
@@ -116,9 +117,12 @@ def how_it_ended(exit_code: int) -> str:
     return f"with exit code {exit_code}"
 
 
-def took_too_long(limit_seconds: float) -> CaseOutcome[Value]:
-    """The outcome of a case past its time limit."""
-    return CaseOutcome(error=f"Scoring this case took longer than {limit_seconds:g} seconds.")
+def took_too_long(limit_seconds: float, process: int | None = None) -> CaseOutcome[Value]:
+    """The outcome of a case past its time limit, which is not the case's fault where its process is stopped."""
+    error = f"Scoring this case took longer than {limit_seconds:g} seconds."
+    if process is not None and is_stopped(process):
+        return CaseOutcome(error=error, detail="the worker was stopped", was_killed=True)
+    return CaseOutcome(error=error)
 
 
 def out_of_time() -> CaseOutcome[Value]:

@@ -165,9 +165,9 @@ class _Pool(Generic[Value]):
                 if worker.connection in ready:
                     self._take(worker, left)
                 elif time.monotonic() >= worker.deadline:
+                    too_late: CaseOutcome[Value] = took_too_long(self._timeout_seconds, worker.process.pid)
                     self._bury(worker)
-                    at_the_end = worker.deadline == self._until
-                    self._finish(worker, out_of_time() if at_the_end else took_too_long(self._timeout_seconds))
+                    self._finish(worker, out_of_time() if worker.deadline == self._until else too_late)
         return self._outcomes
 
     def _take(self, worker: _Worker, left: _Left) -> None:

@@ -77,7 +77,8 @@ class SafeFile:
                 shown = escape_for_display(name)
                 raise Refused(f"'{shown}' is a symbolic link or is reached through one; send the file itself.")
         if not stat.S_ISREG(mode):
-            raise Refused(f"'{escape_for_display(name)}' is not a regular file.")
+            what = "a folder, not a file" if stat.S_ISDIR(mode) else "not a regular file"
+            raise Refused(f"'{escape_for_display(name)}' is {what}.")
         return cls(real_root, str(relative), trusted)
 
     def open(self) -> BufferedReader:
@@ -132,7 +133,7 @@ def list_files(root: Path, *, trusted: bool = False) -> FileListing:
 
 
 def _walk(root: Path) -> Iterator[tuple[os.DirEntry[str], str]]:
-    """Everything below `root` except folders that open, with its relative name; bounded in number and depth."""
+    """Everything below `root` except folders to look into, with its relative name; bounded in number and depth."""
     seen = 0
     folders = [(root, "", 1)]
     while folders:
@@ -155,10 +156,19 @@ def _walk(root: Path) -> Iterator[tuple[os.DirEntry[str], str]]:
                 if _is_macos_junk(entry.name):
                     continue
                 name = f"{prefix}{entry.name}"
-                if entry.is_dir(follow_symlinks=False) and os.access(entry.path, os.R_OK | os.X_OK):
+                if _is_open_folder(entry) and not _stands_for_a_file(entry):
                     folders.append((folder / entry.name, f"{name}/", depth + 1))
                 else:
                     yield entry, name
+
+
+def _is_open_folder(entry: os.DirEntry[str]) -> bool:
+    return entry.is_dir(follow_symlinks=False) and os.access(entry.path, os.R_OK | os.X_OK)
+
+
+def _stands_for_a_file(folder: os.DirEntry[str]) -> bool:
+    """An empty folder with the name of a file: Docker makes one where the file of a mount does not exist."""
+    return bool(PurePosixPath(folder.name).suffix) and not any(Path(folder.path).iterdir())
 
 
 def _is_macos_junk(name: str) -> bool:
@@ -168,6 +178,8 @@ def _is_macos_junk(name: str) -> bool:
 def _reason_to_refuse(entry: os.DirEntry[str], name: str) -> str | None:
     if entry.is_symlink():
         return f"'{escape_for_display(name)}' is a symbolic link; send the file itself."
+    if _is_open_folder(entry):
+        return f"'{escape_for_display(name)}' is an empty folder, not a file."
     if entry.is_dir(follow_symlinks=False):
         return f"The folder '{escape_for_display(name)}' cannot be opened; check its permissions."
     if not entry.is_file(follow_symlinks=False):

@@ -125,7 +125,7 @@ MISTAKES: list[tuple[dict[str, Any], str]] = [
         {"figures": {"x": "auc_dcie"}},
         "'figures.x' names 'auc_dcie', which does not exist; did you mean 'auc_dice'?",
     ),
-    ({"figures": {"x": "1 +"}}, "'figures.x' ends too early"),
+    ({"figures": {"x": "1 +"}}, "'figures.x' is wrong: the formula ends too early"),
     (
         {"figures": {"x": "y", "y": "auc_dice"}},
         "'figures.x' names 'y', which does not exist; a figure can only name those before it",

@@ -194,7 +194,7 @@ def test_worse_than_identity(edition: str, expected: int, tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("table", "problem"),
     [
-        ("", "line 6: 'freehand.edition' is missing."),
+        ("", 'line 6: \'freehand.edition\' is missing: write "2024" or "2025".'),
         ('edition = "2023"', "line 7: 'freehand.edition' is wrong: input should be '2024' or '2025'."),
         (
             "clip = true",

@@ -159,7 +159,11 @@ def test_settings_are_frozen(tmp_path: Path) -> None:
         ("tolerance_px = 3", f"tolerance_px = {'[' * 5000}{']' * 5000}", "challenge.toml is nested too deeply."),
         ("tolerance_px = 3", f"tolerance_px = {'{a=' * 5000}1{'}' * 5000}", "challenge.toml is nested too deeply."),
         ("tolerance_px = 3", f"{'.'.join('a' * 5000)} = 1", "challenge.toml is nested too deeply."),
-        ("0.4 * f1.macro", "1e400 * f1.macro", "line 34: 'figures.score' has the number '1e400', which is too large."),
+        (
+            "0.4 * f1.macro",
+            "1e400 * f1.macro",
+            "line 34: 'figures.score' is wrong: the formula has the number '1e400', which is too large.",
+        ),
     ],
 )
 def test_mistakes_name_key_and_line(old: str, new: str, message: str, tmp_path: Path) -> None:

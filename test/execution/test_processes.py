@@ -274,6 +274,7 @@ def test_a_case_that_never_ends_is_ended() -> None:
 
     outcomes = run(work, timeout_seconds=0.5)
     assert outcomes["case3"].error == "Scoring this case took longer than 0.5 seconds."
+    assert not outcomes["case3"].was_killed
     assert sum(outcome.error is None for outcome in outcomes.values()) == len(CASES) - 1
 
 
@@ -285,6 +286,7 @@ def test_a_worker_that_is_stopped_runs_into_its_time_limit() -> None:
 
     outcomes = run(work, timeout_seconds=5)
     assert outcomes["case3"].error == "Scoring this case took longer than 5 seconds."
+    assert outcomes["case3"].was_killed, "the case is not to blame"
     assert sum(outcome.error is None for outcome in outcomes.values()) == len(CASES) - 1
 
 

@@ -20,6 +20,19 @@ def test_a_regular_file_is_known_by_its_relative_name(tmp_path: Path) -> None:
     assert file.path == tmp_path.resolve() / "a" / "b.txt"
 
 
+def test_a_folder_in_place_of_a_file_is_named(tmp_path: Path) -> None:
+    (tmp_path / "a.nii.gz").mkdir()
+    (tmp_path / "jobs").mkdir()
+    (tmp_path / "v1.0").mkdir()
+    (tmp_path / "v1.0" / "b.nii.gz").touch()
+    with pytest.raises(Refused) as refusal:
+        SafeFile.inside(tmp_path, "a.nii.gz")
+    assert str(refusal.value) == "'a.nii.gz' is a folder, not a file."
+    listing = list_files(tmp_path)
+    assert [file.name for file in listing.files] == ["v1.0/b.nii.gz"]
+    assert listing.refused == (("a.nii.gz", "'a.nii.gz' is an empty folder, not a file."),)
+
+
 @pytest.mark.parametrize("name", ["/etc/passwd", "../b", "a/../../b", "", ".", "a\0b"])
 def test_names_that_lead_elsewhere_are_refused(tmp_path: Path, name: str) -> None:
     with pytest.raises(Refused, match="is not a path inside the submission"):
@@ -57,8 +70,8 @@ def test_links_are_refused_at_every_level(tmp_path: Path) -> None:
 def test_folders_and_fifos_are_no_files(tmp_path: Path) -> None:
     (tmp_path / "folder").mkdir()
     os.mkfifo(tmp_path / "fifo")
-    for name in ("folder", "fifo"):
-        with pytest.raises(Refused, match=f"'{name}' is not a regular file"):
+    for name, what in (("folder", "a folder, not a file"), ("fifo", "not a regular file")):
+        with pytest.raises(Refused, match=f"'{name}' is {what}"):
             SafeFile.inside(tmp_path, name)
 
 

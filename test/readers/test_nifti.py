@@ -102,6 +102,9 @@ def test_a_broken_checksum_is_refused(tmp_path: Path) -> None:
     packed = bytearray(gzip.compress(nifti((110, 100, 100), pixels=bytes(1_100_000))))
     packed[-8] ^= 1
     assert refusal(tmp_path, bytes(packed), "n.nii.gz") == "The compressed data of 'n.nii.gz' is corrupt."
+    packed = bytearray(gzip.compress(nifti()))  # ends within the bytes that the format is recognised by
+    packed[-8] ^= 1
+    assert refusal(tmp_path, bytes(packed), "n.nii.gz").startswith("The compressed data of 'n.nii.gz' is corrupt")
 
 
 def test_a_skewed_geometry_is_refused(tmp_path: Path) -> None:

@@ -271,12 +271,11 @@ class TextSettings(ValueSettings):
 class SurvivalSettings(ValueSettings):
     """The prediction is a risk or a time, the reference a time and whether the event happened.
 
-    prediction                  risk: the higher, the earlier the event; time: the higher, the later
     time_column, event_column   of the reference's table, or the keys of its JSON object [time, event]
     """
 
     kind: Literal["survival"]
-    prediction: Literal["risk", "time"]
+    prediction: Literal["risk", "time"] = Field(description="risk: higher means an earlier event; time: a later one")
     time_column: Text = "time"
     event_column: Text = "event"
     range: Range | None = None

@@ -42,7 +42,7 @@ def ending_of(name: str) -> str:
 def format_of(file: SafeFile) -> ImageFormat:
     """The format of an image, by its content; refused when the name says something else."""
     declared = _format_of_name(file)
-    found = _format_of_content(file)
+    found = _format_of_content(file, declared)
     if found is None:
         raise Refused(f"The content of '{file.name}' is not {declared.name}; send {_ACCEPTED}.")
     if found != declared:
@@ -63,7 +63,7 @@ def _format_of_name(file: SafeFile) -> ImageFormat:
     raise Refused(f"'{file.name}' is not named like an image; send {_ACCEPTED}.")
 
 
-def _format_of_content(file: SafeFile) -> ImageFormat | None:
+def _format_of_content(file: SafeFile, declared: ImageFormat) -> ImageFormat | None:
     with file.open() as stream:
         start = stream.read(_START_BYTES)
         if not start:
@@ -72,4 +72,6 @@ def _format_of_content(file: SafeFile) -> ImageFormat | None:
         if gzipped:
             stream.seek(0)
             start = inflated_start(pieces(stream), count=_START_BYTES)
+            if not start and declared.gzipped:
+                raise Refused(f"The compressed data of '{file.name}' is corrupt or empty.")
     return next((each for each in IMAGE_FORMATS if each.gzipped == gzipped and each.matches(start)), None)

@@ -18,12 +18,12 @@ from podium.challenges.format import CHALLENGE_FILE, REFERENCES, ChallengeFolder
 from podium.challenges.reports import REPORTS
 from podium.challenges.reports.format import JudgeSettings, ReportsSettings, read_report
 from podium.errors import OrganiserError, PodiumError, Refused, SubmissionError, UsageError, first_problem
-from podium.evaluation import Task, evaluate, prepare
+from podium.evaluation import Task, open_predictions, prepare, score_cases, write_evaluation
 from podium.execution.executor import Executor
 from podium.platform.metrics_file import METRICS_FILE, CaseResult, MetricsFile, read_metrics, write_metrics
 from podium.platform.privacy import PerCase, published_results
-from podium.platform.submission import open_submission
 from podium.readers.files import escape_for_display
+from podium.sandbox.decoders import decoders
 from podium.tools.judge.asking import (
     AnswerCache,
     Asker,
@@ -225,19 +225,16 @@ def open_references(folder: Path) -> Iterator[ChallengeFolder]:
 
 def read_team(team: TeamSubmission, task: Task, executor: Executor) -> TeamReports:
     """Score the submission as the container does, compare this with the team's metrics.json, and keep the texts."""
-    evaluation = evaluate(team.submission, ground_truth=task.folder.path, challenge=task.folder.name, executor=executor)
-    if team.metrics is not None:
-        _check_same(team.metrics, evaluation)
-    scored = {result.case for result in evaluation.results if result.status == "scored"}
-    texts: dict[str, str] = {}
-    limit = task.challenge.format.submission_bytes(list(task.shapes.values()))
-    with open_submission(team.submission, max_bytes=limit, shape=task.folder.common.submission) as opened:
-        collected = task.challenge.format.collect(opened, task.references.keys())
-        for case in scored:
-            try:
-                texts[case] = read_report(collected.predictions[case], socket=task.challenge.settings.sockets.report)
-            except Refused as refusal:
-                raise UsageError(f"A report of '{team.name}' changed while it was read: {refusal}") from None
+    with open_predictions(task, team.submission) as collected:
+        evaluation = write_evaluation(task, collected, score_cases(task, collected, executor), None)
+        if team.metrics is not None:
+            _check_same(team.metrics, evaluation)
+        scored = [result.case for result in evaluation.results if result.status == "scored"]
+        socket = task.challenge.settings.sockets.report
+        try:
+            texts = {case: read_report(collected.predictions[case], socket=socket) for case in scored}
+        except Refused as refusal:
+            raise UsageError(f"A report of '{team.name}' changed while it was read: {refusal}") from None
     return TeamReports(team=team, evaluation=evaluation, texts=texts)
 
 
@@ -276,11 +273,12 @@ def _prepare(request: Request, teams: Sequence[TeamSubmission], folder: Challeng
         )
     readable: list[TeamReports] = []
     unusable: list[TeamVerdict] = []
-    for team in teams:
-        try:
-            readable.append(read_team(team, task, request.executor))
-        except SubmissionError as error:
-            unusable.append(TeamVerdict(team=team.name, problem=error))
+    with decoders(libraries=task.challenge.format.libraries):
+        for team in teams:
+            try:
+                readable.append(read_team(team, task, request.executor))
+            except SubmissionError as error:
+                unusable.append(TeamVerdict(team=team.name, problem=error))
     return _PreparedRun(task, settings, per_case, readable, unusable)
 
 

@@ -384,7 +384,11 @@ def _official_ranked(facts: Facts, official: Official, bootstrap: Bootstrap | No
 
 
 def _general(scheme: Scheme, facts: Facts, bootstrap: Bootstrap | None, options: RankingOptions) -> Ranked:
-    names = (scheme.name, scheme.title, scheme.words.format(quantile=options.quantile))
+    words = scheme.words.format(quantile=options.quantile)
+    if len(facts.in_schemes) > 1:
+        mean = "weighted mean" if len(set(facts.weights)) > 1 else "mean"
+        words += f", separately by every metric, and then by the {mean} of these positions"
+    names = (scheme.name, scheme.title, words)
     full = _full(scheme, facts, options)
     if bootstrap is None:
         return _ranked(names, full, None, _why_not(facts, bootstrap), options)

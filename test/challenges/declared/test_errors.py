@@ -83,6 +83,10 @@ def test_the_example_of_the_format(tmp_path: Path) -> None:
             ("tolerance_mm = 1.0\n", "tolerance_mm = 1.0\n" + METRIC),
             "'metrics.1.name' is 'nsd' a second time",
         ),
+        (
+            ("[[metrics]]", '[values.os]\nkind = "survival"\ntable = "os.csv"\ncolumn = "risk"\n[[metrics]]'),
+            '\'values.os.prediction\' is missing: write "risk" or "time" (risk: higher means an earlier event;',
+        ),
         (("[ranking]", "[rankin]"), "'rankin' is not a known key; did you mean 'ranking'?"),
         (('by = "nsd"', 'by = ["nsd", "nsd.liver"]'), "'ranking.method' is missing"),
         (('by = "nsd"', 'bye = "nsd"'), "'ranking.bye' is not a known key; did you mean 'by'?"),
@@ -90,7 +94,10 @@ def test_the_example_of_the_format(tmp_path: Path) -> None:
             ("[ranking]", '[figures]\nscore = { formula = "nsd", direcion = "higher" }\n[ranking]'),
             "'figures.score.direcion' is not a known key; did you mean 'direction'?",
         ),
-        (("[ranking]", '[figures]\nscore = "nsd +"\n[ranking]'), "'figures.score' ends too early"),
+        (
+            ("[ranking]", '[figures]\nscore = "nsd +"\n[ranking]'),
+            "'figures.score' is wrong: the formula ends too early",
+        ),
         (("[ranking]", '[figures]\nscore = "nsd - nsd.n * 0"\n[ranking]'), None),
         (
             ("[ranking]", '[figures]\nfirst = "second"\nsecond = "nsd"\n[ranking]'),

@@ -69,6 +69,12 @@ def test_rows_hold_the_counts(undisturbed: Desk) -> None:
     assert undisturbed.rows("alpha")["A2"]["warnings"] == []
 
 
+def test_the_log_says_once_how_files_are_isolated(desk: Desk) -> None:
+    assert desk.run() == 0
+    assert desk.capfd is not None
+    assert "".join(desk.capfd.readouterr()).count("isolation: submitted files are decoded under") == 1
+
+
 def test_evidence_is_kept_on_request(desk: Desk) -> None:
     assert desk.run("--keep-evidence") == 0
     row = desk.rows("alpha")["A2"]["metrics"]["radfact"]

@@ -281,6 +281,20 @@ def test_a_team_that_a_task_lacks_misses_all_of_its_cases(tmp_path: Path) -> Non
     assert found.consensus_ranks == (1, 1)
 
 
+@pytest.mark.parametrize(("weights", "mean"), [({}, "mean"), ({"dice": 2.0}, "weighted mean")])
+def test_several_metrics_are_ranked_by_their_mean_position_and_the_words_say_so(
+    tmp_path: Path, weights: dict[str, float], mean: str
+) -> None:
+    options = TableOptions(directions={"dice": "higher", "hd95": "lower"})
+    ranking = ranked(table(tmp_path, WIDE), options, replace(FEW, weights=weights))
+    rule = f"by the mean over cases, separately by every metric, and then by the {mean} of these positions"
+    assert ranking.deciding.score_title == "Mean position"
+    assert ranking.deciding.words == f"teams are ranked {rule}"
+    assert f"For the table shown here, teams are ranked {rule} (dice and hd95)." in ranking.methods.sentences
+    alone = ranked(table(tmp_path, WIDE), options, replace(FEW, metrics=("dice",)))
+    assert alone.deciding.words == "teams are ranked by the mean over cases"
+
+
 # The command
 
 

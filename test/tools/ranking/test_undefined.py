@@ -2,6 +2,7 @@
 
 import json
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -118,6 +119,18 @@ def test_more_than_five_per_cent_mark_the_interval(tmp_path: Path) -> None:
     ranking = ranked(tmp_path, cases=30, formula=formula, teams=teams, bootstraps=200)
     assert table_columns(ranking)[0].remarks[0].endswith(" of 200 resamples undefined †")
     assert any(note.startswith("† More than 5 % of the resamples have no value") for note in ranking.notes)
+
+
+def test_the_line_on_the_mark_is_not_printed_where_the_marked_column_is_hidden(tmp_path: Path) -> None:
+    truth = truth_of(30)
+    teams = {"good": predicted(truth, noise=0.1, seed=1), "fair": predicted(truth, noise=0.2, seed=1)}
+    formula = '{ formula = "ap.effusion", undefined = "worst" }\n[leaderboard]\ncolumns = ["map", "ap.hernia"]'
+    hidden = ranked(tmp_path, cases=30, formula=formula, teams=teams, bootstraps=200)
+    shown = replace(hidden, columns=[replace(column, headline=True) for column in hidden.columns])
+    for ranking, marks in ((hidden, 0), (shown, 3)):  # in the cells of both teams and in the line below the table
+        console = Console(record=True, width=200)
+        print_ranking(ranking, console, set())
+        assert console.export_text().count("†") == marks
 
 
 def test_a_term_without_a_value_is_left_out_or_the_worst(tmp_path: Path) -> None:

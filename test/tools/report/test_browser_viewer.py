@@ -40,10 +40,13 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture(scope="module")
 def report(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Path:  # noqa: ARG001  (skips without one)
-    folder = tmp_path_factory.mktemp("viewer")
-    ground_truth, submission = ROOT / "ground-truth/lesions", ROOT / "test/submissions/lesions/ember"
+    folders = (ROOT / "test/submissions/lesions/ember", ROOT / "ground-truth/lesions")
+    return page_of(*folders, tmp_path_factory.mktemp("viewer"), "--images", ROOT / "test/images/lesions")
+
+
+def page_of(submission: Path, ground_truth: Path, folder: Path, *more: str | Path) -> Path:
     assert evaluate_command(submission, ground_truth, folder) == 0
-    given = ["--images", ROOT / "test/images/lesions", "--submission", submission, "--ground-truth", ground_truth]
+    given = ["--submission", submission, "--ground-truth", ground_truth, *more]
     assert main(["report", str(folder / "metrics.json"), *map(str, given), "--viewer"]) == 0
     return folder / "report.html"
 
@@ -98,6 +101,22 @@ def test_errors_and_the_reference_are_drawn_under_the_policy(browser: Browser, r
     assert [address for address in asked if not address.startswith(("file:", "data:"))] == []
     found = Axe().run(page, context="details.viewer")
     assert found.violations_count == 0, found.generate_report()
+    page.close()
+
+
+def test_labels_of_a_declared_challenge_are_drawn_without_images(browser: Browser, tmp_path: Path) -> None:
+    entry = ROOT / "gallery/flare22"
+    report = page_of(entry / "teams/cedar", entry, tmp_path)
+    page, said = browser.new_page(viewport={"width": 1280, "height": 1000}), []
+    page.on("pageerror", lambda error: said.append(str(error)))
+    page.goto(report.as_uri())
+    viewer = open_viewer(page)
+    agreed = share(viewer, "agreed")
+    assert agreed > 0.001
+    viewer.locator("[data-layer]").select_option("reference")
+    expect(viewer).to_have_attribute("data-shown", "reference")
+    assert share(viewer, "agreed") < agreed / 2
+    assert said == []
     page.close()
 
 
