@@ -103,21 +103,16 @@ def pairwise_p(values: Floats, resamples: Resamples) -> Floats:
 def _both_p(difference: Floats, counts: Counts, repeats: Floats) -> tuple[Floats, Floats]:
     """p of "greater" and of "less" as `[pair, replicate]`, from `difference[pair, case]` and `counts[case, replicate]`.
     `repeats` are the tie terms where only repeated draws of a case tie."""
-    size, is_positive = np.abs(difference), difference > 0
-    order = np.lexsort((is_positive, size))
+    size = np.abs(difference)
+    order = np.argsort(size, axis=1, kind="stable")
     sizes = np.take_along_axis(size, order, axis=1)
-    is_new = sizes[:, 1:] != sizes[:, :-1]
-    is_tied = (~is_new & (sizes[:, 1:] > 0)).any(axis=1)
-    greater, number = _rank_sums(order, difference, counts)
-    ties = repeats.sum(axis=0) - ((size == 0).astype(np.float64) @ repeats[:-1] if (size == 0).any() else 0)
-    if is_tied.any():
-        # A middle rank is the mean of two ranks: with the positive differences behind their equals, and before them.
-        before = np.lexsort((~is_positive[is_tied], size[is_tied]))
-        greater[is_tied] = (greater[is_tied] + _rank_sums(before, difference[is_tied], counts)[0]) / 2
-        ties = np.array(np.broadcast_to(ties, greater.shape))
-        for pair in np.flatnonzero(is_tied):
-            starts = np.flatnonzero((sizes[pair] > 0) & np.append(True, is_new[pair]))
-            ties[pair] = _tie_terms(np.add.reduceat(counts[order[pair]], starts, axis=0)).sum(axis=0)
+    is_tied = ((sizes[:, 1:] == sizes[:, :-1]) & (sizes[:, 1:] > 0)).any(axis=1)
+    greater, number, ties = np.empty((3, len(size), counts.shape[1]))
+    greater[~is_tied], number[~is_tied] = _rank_sums(order[~is_tied], difference[~is_tied], counts)
+    is_zero = size[~is_tied] == 0
+    ties[~is_tied] = repeats.sum(axis=0) - (is_zero.astype(np.float64) @ repeats[:-1] if is_zero.any() else 0)
+    for pair in np.flatnonzero(is_tied):
+        greater[pair], number[pair], ties[pair] = _sums_with_ties(order[pair], difference[pair], counts)
     mean = number * (number + 1) / 4
     with np.errstate(invalid="ignore", divide="ignore"):
         deviation = np.sqrt((number * (number + 1) * (2 * number + 1) - ties / 2) / 24)
@@ -144,6 +139,19 @@ def _rank_sums(order: NDArray[np.int64], difference: Floats, counts: Counts) -> 
         work *= sign[:, None]
         doubled += work
     return doubled / 2, number.astype(np.float64)
+
+
+def _sums_with_ties(order: NDArray[np.int64], difference: Floats, counts: Counts) -> tuple[Floats, Floats, Floats]:
+    """The same of one pair, whose equal differences share a middle rank, and the sum of its tie terms."""
+    order = order[difference[order] != 0]
+    sizes, is_positive = np.abs(difference[order]), difference[order] > 0
+    starts = np.flatnonzero(np.append(True, sizes[1:] != sizes[:-1]))
+    drawn = counts[order]
+    groups = np.add.reduceat(drawn, starts, axis=0, dtype=counts.dtype)
+    positive = np.add.reduceat(drawn * is_positive[:, None], starts, axis=0, dtype=counts.dtype)
+    ends = np.cumsum(groups, axis=0, dtype=counts.dtype)
+    doubled = (positive * (2 * ends - groups + 1)).sum(axis=0, dtype=counts.dtype)
+    return doubled / 2, ends[-1].astype(np.float64), _tie_terms(groups).sum(axis=0)
 
 
 def _tie_terms(group_sizes: Counts) -> Floats:
