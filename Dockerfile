@@ -6,8 +6,8 @@
 ARG BASE=python:3.11
 
 FROM $BASE AS environment
-# Bytecode that is trusted without a look at its source's time: times are all the same in an exported image. Without a
-# fixed hash seed it would differ from build to build.
+# Bytecode is not checked against the time of its source, since all times are the same in an exported image. A fixed hash
+# seed makes it the same in every build.
 ENV PATH=/opt/venv/bin:$PATH \
     PYTHONHASHSEED=0 \
     PIP_NO_CACHE_DIR=1 \
@@ -31,7 +31,7 @@ RUN cd /opt/venv/lib/python3.11/site-packages \
  && find . -name __pycache__ -prune -exec rm -rf {} + \
  && python -m compileall -q --invalidation-mode unchecked-hash . \
  && find /opt/venv/bin -mindepth 1 ! -name 'python*' -delete
-# The code is read from /opt/app wherever a command starts; -P keeps the working folder from standing in for it.
+# The code is read from /opt/app wherever a command starts; -P keeps modules of the working folder from replacing it.
 RUN echo /opt/app > /opt/venv/lib/python3.11/site-packages/podium.pth \
  && printf '#!/opt/venv/bin/python -P\nimport sys\n\nfrom podium.cli import main\n\nsys.exit(main())\n' > /opt/venv/bin/podium \
  && chmod 755 /opt/venv/bin/podium

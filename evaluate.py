@@ -11,8 +11,8 @@ def keep_streams_clean() -> None:
     """Let nothing but Podium write to stdout and stderr: the platform drops the result of a run that printed a byte
     that is not UTF-8, and shows participants what is on stderr.
 
-    Libraries in C write to descriptors 1 and 2 whatever they like, such as bytes of a submitted file: these lead
-    nowhere now. Warnings of Python have paths of the container; they go to the organiser's log.
+    Libraries in C write to descriptors 1 and 2 whatever they like, such as bytes of a submitted file: that is
+    discarded. Warnings of Python have paths of the container; they go to the organiser's log.
     """
     nowhere = os.open(os.devnull, os.O_WRONLY)
     for name, number in (("stdout", 1), ("stderr", 2)):

@@ -5,26 +5,28 @@ cd "$(dirname "$0")"
 
 usage() {
   cat <<'TEXT'
-usage: ./test.sh [--fast] [PYTEST ARGUMENTS]
+usage: ./test.sh [--fast | --all | --nightly] [PYTEST ARGUMENTS]
 
-Runs the tests in parallel processes; other arguments are passed on to pytest.
-  --fast   two to three minutes: without the tests that need a container, a browser, a cluster or many seconds, and with
-           fewer random examples per property test
+Runs the tests in parallel processes, in up to nine minutes on two cores; other arguments are passed on to pytest.
+  --fast      two minutes: without the tests that need a browser, servers or many seconds, and with fewer random examples
+  --all       also the tests that build and run the container, start a cluster or a proxy, or kill processes; .ci/run
+              runs these
+  --nightly   as --all, with all random examples of every property test
 
-The tests that build and run the container run where a Docker engine answers and are skipped elsewhere; with
-PODIUM_REQUIRE_CONTAINER=1 they fail where there is none.
+The tests of the container are skipped where no Docker engine answers; with PODIUM_REQUIRE_CONTAINER=1 they fail there.
 TEXT
 }
 
-[[ ${1:-} == -h || ${1:-} == --help ]] && { usage; exit 0; }
 # Tests that wait for servers and processes leave a core idle: one process more than there are cores. The others do not.
 processes=$(($(nproc) + 1))
-arguments=(--dist loadfile)
-if [[ ${1:-} == --fast ]]; then
-  shift
-  arguments+=(-m "not container and not browser and not slow")
-  export PODIUM_FAST_TESTS=1
-  processes=$(nproc)
-fi
+examples=30
+chosen="not container and not system"
+case ${1:-} in
+  -h | --help) usage; exit 0 ;;
+  --fast) chosen+=" and not browser and not slow"; processes=$(nproc); examples=15; shift ;;
+  --all) chosen=""; shift ;;
+  --nightly) chosen=""; examples=1000000; shift ;;
+esac
+export PODIUM_TEST_EXAMPLES=${PODIUM_TEST_EXAMPLES:-$examples}
 scripts/setup-venv.sh
-exec .venv/bin/python -m pytest -n "$processes" "${arguments[@]}" "$@"
+exec .venv/bin/python -m pytest -n "$processes" --dist loadfile -m "$chosen" "$@"

@@ -2,7 +2,7 @@
 
     python bench/arena.py [--voters 20] [--matchups 300] [--rate VOTES_A_SECOND]
 
-With --rate they vote at that rate, all together: what a page takes then tells how much room is left.
+With --rate they vote at that rate, all together: the time of a page then shows how much capacity is left.
 The server is a process of its own on a loopback port, the database on this machine's disk. Both share the cores.
 """
 
@@ -25,7 +25,7 @@ from rich.table import Table
 
 from podium.tools.arena.raters import invite, invite_organiser
 from podium.tools.arena.settings import ArenaSettings, write_settings
-from podium.tools.arena.store import Contents, OpenArena, read_ballots, write_contents
+from podium.tools.arena.store import OpenArena, read_ballots, write_contents
 
 METHODS = [f"team-{number}" for number in range(7)]
 CASES = [f"case-{number:03d}" for number in range(100)]
@@ -116,10 +116,10 @@ def loaded(*, voters: int, matchups: int, rate: float | None) -> tuple[Times, in
     """A new arena and its server, loaded until every voter has no matchup left."""
     with TemporaryDirectory(prefix="podium-bench-", dir=Path.cwd()) as name:
         folder = Path(name)
-        settings = ArenaSettings(matchups_per_rater=matchups, practice_matchups=0)
+        settings = ArenaSettings(matchups_per_rater=matchups, practice_matchups=0, votes_per_minute=1_000_000)
         write_settings(folder, settings)
         reports = {method: dict.fromkeys(CASES, REPORT) for method in METHODS}
-        write_contents(folder, Contents(methods=METHODS, cases={case: [] for case in CASES}, reports=reports, notes=()))
+        write_contents(folder, METHODS, {case: [] for case in CASES}, reports)
         opened = OpenArena(folder)
         tokens = [invite(opened.store, settings, f"voter {number}").token for number in range(voters)]
         organiser = invite_organiser(opened.store, settings).token
@@ -127,8 +127,10 @@ def loaded(*, voters: int, matchups: int, rate: float | None) -> tuple[Times, in
         with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
             assert server.stdout is not None
             port = int(re.search(r"127\.0\.0\.1:(\d+)", server.stdout.readline())[1])  # type: ignore[index]
-            times, votes, seconds = asyncio.run(load(port, tokens, organiser, rate=rate))
-            server.terminate()
+            try:
+                times, votes, seconds = asyncio.run(load(port, tokens, organiser, rate=rate))
+            finally:
+                server.terminate()
         assert len(read_ballots(opened.store)) == votes
         opened.close()
     return times, votes, seconds

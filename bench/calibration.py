@@ -1,4 +1,4 @@
-"""Do 95 % of the intervals of `podium judge calibrate` hold the truth? Simulated challenges with a known answer.
+"""Counts how many 95 % intervals of `podium judge calibrate` contain the truth, in simulated challenges.
 
     python bench/calibration.py [--challenges 1000]
 

@@ -1,4 +1,4 @@
-"""Masks of the size and proportions of the real ones: a vessel with a plaque in two views, and a decent prediction."""
+"""Realistic masks: a vessel with a plaque in two views, and a good prediction."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,7 +10,7 @@ PLAQUE, VESSEL = 1, 2
 
 
 def reference_and_prediction(rng: np.random.Generator, view: str) -> tuple[Mask, Mask]:
-    """A reference and the same drawing with every wall a few pixels off."""
+    """A reference, and a prediction with every wall moved by a few pixels."""
     draw = _longitudinal if view == "long" else _transverse
     walls = rng.uniform(-1, 1, size=8)
     return draw(walls), draw(walls + rng.normal(0, 0.08, size=8))

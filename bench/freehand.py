@@ -98,11 +98,11 @@ def score(truth: Path, submission: Path) -> float:
     from podium.platform.submission import open_submission
 
     challenge = challenge_from_settings("freehand", "freehand", {"freehand": {"edition": "2024"}})
-    challenge.scorer.threads = THREADS
-    references = challenge.format.find_references(truth / "references")
+    challenge.threads = THREADS
+    references = challenge.find_references(truth / "references")
     with open_submission(submission, max_bytes=1) as opened:
-        prediction = challenge.format.collect(opened, references).predictions[SCAN]
-        return timed(lambda: challenge.score(prediction, challenge.format.read_reference(references[SCAN])))
+        prediction = challenge.pair(opened, references).predictions[SCAN]
+        return timed(lambda: challenge.score(prediction, challenge.read_reference(references[SCAN])))
 
 
 def literal(truth: Path, submission: Path) -> float:

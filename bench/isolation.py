@@ -5,9 +5,6 @@
 Every run is a process of its own, from its start to its end; the best of each counts. What one more lesions case costs
 is the difference between runs of many and of few cases: starting the decoders is paid once for all of them. Files are
 made on the fly and removed.
-
-The last line is the least that a process per case can cost, whatever it does for safety: a process that has only h5py
-loaded reads the same files itself, and has each read by a child that is forked for it, opens it by h5py and ends.
 """
 
 import argparse
@@ -24,7 +21,6 @@ import lesions
 from rich import box
 from rich.console import Console
 from rich.table import Table
-from scaling import write_lesions
 from whole_run import Measured, measure
 
 from podium import evaluation
@@ -33,33 +29,6 @@ from podium.execution.processes import Processes
 WORKERS = 2
 FEW, MANY = 2, 10  # lesions cases
 WITH, WITHOUT = "with", "without"
-BARE_PROCESSES = """
-import ctypes, gc, os, resource, sys
-import h5py
-paths = [os.path.join(sys.argv[1], name) for name in sorted(os.listdir(sys.argv[1]))]
-def read(path):
-    with h5py.File(path, "r", locking=False) as file:
-        for name in file:
-            file[name][()]
-def forked(path):
-    pid = ctypes.PyDLL(None).fork()
-    if not pid:
-        read(path)
-        os._exit(0)
-    os.waitpid(pid, 0)
-def milliseconds(work):
-    def cpu():
-        used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
-        return sum(each.ru_utime + each.ru_stime for each in used)
-    before = cpu()
-    for path in paths:
-        work(path)
-    return 1000 * (cpu() - before) / len(paths)
-milliseconds(read)
-gc.freeze()
-here, apart = (min(milliseconds(work) for _ in range(3)) for work in (read, forked))
-print(f"{here:.1f} ms of CPU read here, {apart:.1f} ms read by a child: {apart - here:+.1f} ms")
-"""
 
 
 def main() -> None:
@@ -79,17 +48,16 @@ def main() -> None:
         folder = Path(temporary) / "carotid"
         carotid.write_cases(folder, options.cases)
         add_row(table, f"carotid, {options.cases} cases", in_turns(folder, options.rounds))
-        least = measure([sys.executable, "-c", BARE_PROCESSES, str(folder / "submission")]).printed
         for count in lesions.LESIONS:
             runs = {
-                cases: in_turns(write_lesions(Path(temporary) / f"{count}-{cases}", cases, count), options.rounds)
+                cases: in_turns(
+                    lesions.write_lesions(Path(temporary) / f"{count}-{cases}", cases, count), options.rounds
+                )
                 for cases in (FEW, MANY)
             }
             add_row(table, f"lesions, {MANY} cases with {count} lesions", runs[MANY])
             add_row(table, "one more of these", {how: one_more(runs[FEW][how], runs[MANY][how]) for how in runs[FEW]})
-    console = Console(width=None if sys.stdout.isatty() else 120)
-    console.print(table)
-    console.print(f"a bare process per carotid case: {least.strip()}")
+    Console(width=None if sys.stdout.isatty() else 120).print(table)
 
 
 def in_turns(folder: Path, rounds: int) -> Mapping[str, tuple[float, float]]:

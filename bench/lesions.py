@@ -25,7 +25,7 @@ from rich.table import Table
 from whole_run import measure
 
 from podium.challenges import challenge_from_settings
-from podium.challenges.lesions.format import LesionReference, LesionsPrediction, LesionsSettings, StepSource
+from podium.challenges.lesions.files import LesionReference, LesionsPrediction, LesionsSettings, StepSource
 from podium.challenges.lesions.scoring import ReadStep, score_step
 from podium.metrics.components import find_lesions, label_components
 from podium.metrics.engines import EngineName, engine_named
@@ -70,7 +70,7 @@ def main(*, large: bool) -> None:
 
 
 def volume_of(lesions: int, shape: tuple[int, ...], *, seed: int, radius: tuple[int, int]) -> Volume:
-    """This number of balls anywhere in the volume."""
+    """A volume with this number of balls at random places."""
     rng = np.random.default_rng([SEED, seed])
     volume = np.zeros(shape, np.uint8)
     for _ in range(lesions):
@@ -90,22 +90,22 @@ def pair_of(lesions: int, shape: tuple[int, ...] = SHAPE) -> tuple[Volume, Volum
 
 
 def core_table() -> Table:
-    """Both masks in memory; ours is given what the scorer has: the reference's labels, to be made lesions once."""
+    """Both masks in memory; Podium gets the labels of the reference, as its scorer does."""
     table = Table(title=f"One step of {SHAPE}, masks in memory", title_justify="left", box=box.SIMPLE)
     for title in ("lesions", "literal, s", "podium, s", "times faster", "podium, further steps, s", "times faster"):
         table.add_column(title, justify="right")
-    settings = LesionsSettings(engine="native")
+    settings, engine = LesionsSettings(), engine_named("native")
     for lesions in CORE_LESIONS:
         prediction, reference = pair_of(lesions)
 
         def whole(prediction: Volume = prediction, reference: Volume = reference) -> dict[str, Any]:
             truth = LesionReference(find_lesions(reference, connectivity=18), UNIT)
-            return score_step(0, read_step(prediction), truth, settings)
+            return score_step(0, read_step(prediction), truth, settings, engine)
 
         truth = LesionReference(find_lesions(reference, connectivity=18), UNIT)
 
         def further(prediction: Volume = prediction, truth: LesionReference = truth) -> dict[str, Any]:
-            return score_step(0, read_step(prediction), truth, settings)
+            return score_step(0, read_step(prediction), truth, settings, engine)
 
         ours, found = best(whole)
         more, _ = best(further)
@@ -140,7 +140,7 @@ def file_table(folder: Path) -> Table:
         paths = [file.path for file in (*files, truth)]
         unzip, _ = best(lambda paths=paths: [len(gzip.decompress(path.read_bytes())) for path in paths])  # type: ignore[misc]
         sitk, _ = best(lambda paths=paths: [SimpleITK.ReadImage(str(path)).GetSize() for path in paths])  # type: ignore[misc]
-        ours, _ = best(lambda steps=steps, truth=truth: challenge.score(steps, challenge.format.read_reference(truth)))  # type: ignore[misc]
+        ours, _ = best(lambda steps=steps, truth=truth: challenge.score(steps, challenge.read_reference(truth)))  # type: ignore[misc]
         cells = (unzip, sitk, ours, ours / unzip, ours / sitk)
         table.add_row(str(lesions), *(f"{value:.2f}" for value in cells))
     return table
@@ -214,13 +214,31 @@ def write(path: Path, volume: NDArray[Any]) -> None:
 
 
 def best(work: Callable[[], Any], *, repeats: int = REPEATS) -> tuple[float, Any]:
-    """CPU seconds of the fastest of some runs: what others do on the machine only ever adds to it."""
+    """CPU seconds of the fastest of some runs: other work on the machine only adds to it."""
     fastest, result = float("inf"), None
     for _ in range(repeats):
         started = time.process_time()
         result = work()
         fastest = min(fastest, time.process_time() - started)
     return fastest, result
+
+
+def write_lesions(folder: Path, cases: int, count: int = LESIONS[0]) -> Path:
+    """One case of 400 x 400 x 326 with `count` lesions under many names."""
+    prediction, reference = pair_of(count)
+    for name, volume in {"reference": reference, "prediction": prediction}.items():
+        write(folder / f"drawn/{name}.nii.gz", volume)
+    for number in range(cases):
+        _link(folder / "drawn/reference.nii.gz", folder / f"ground-truth/references/case{number}.nii.gz")
+        for step in range(STEPS):
+            _link(folder / "drawn/prediction.nii.gz", folder / f"submission/case{number}/iter_{step}.nii.gz")
+    (folder / "ground-truth/challenge.toml").write_text(CHALLENGE, encoding="utf-8")
+    return folder
+
+
+def _link(source: Path, target: Path) -> None:
+    target.parent.mkdir(parents=True, exist_ok=True)
+    target.hardlink_to(source)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """The rules of lesions as one would first write them: a mask for every lesion, a sum over the volume for every figure.
 
-Shares the labelling (cc3d) with what it is compared to, so the difference is what is done with the labels.
+It uses the same labelling (cc3d) as Podium, so that only the work on the labels is compared.
 """
 
 from typing import Any

@@ -8,7 +8,7 @@ from scipy.ndimage import binary_erosion, distance_transform_edt
 def dice_and_nsd(
     *, prediction: NDArray[np.bool_], reference: NDArray[np.bool_], tolerance_px: float
 ) -> tuple[float, float]:
-    """One erosion a mask, one Euclidean distance transform a boundary. Neither mask may be empty."""
+    """One erosion per mask, one Euclidean distance transform per boundary. Neither mask may be empty."""
     dice = 2 * np.count_nonzero(prediction & reference) / (np.count_nonzero(prediction) + np.count_nonzero(reference))
     edges = [mask ^ binary_erosion(mask) for mask in (prediction, reference)]
     to_prediction, to_reference = (distance_transform_edt(~edge) for edge in edges)

@@ -1,4 +1,4 @@
-"""GPE and LPE the way the rules are written, with torch: write every reference field out, subtract, take norms."""
+"""GPE and LPE as the rules define them, with torch: compute every reference field, subtract, take norms."""
 
 from pathlib import Path
 

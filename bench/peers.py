@@ -1,4 +1,4 @@
-"""The same rules, as one would first write them with the field's packages; each runs in its own process.
+"""The rules, written straightforwardly with the packages of the field; each runs in its own process.
 
 
     python bench/peers.py carotid|carotid_monai|lesions|freehand|organs FOLDER

@@ -27,7 +27,7 @@ from threadpoolctl import threadpool_limits
 from whole_run import measure
 
 from podium.challenges import load_challenge, published_settings
-from podium.challenges.format import read_challenge_folders
+from podium.challenges.ground_truth import read_challenge_folders
 from podium.metrics.declaration import Metric
 from podium.metrics.resampling import Resamples
 from podium.platform.jobs import Runtime

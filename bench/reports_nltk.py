@@ -1,4 +1,4 @@
-"""BLEU-4 and METEOR of a folder of reports with NLTK: the plain way to write it, for scripts/bench.sh."""
+"""BLEU-4 and METEOR of a folder of reports with NLTK: written straightforwardly, for scripts/bench.sh."""
 
 import json
 import re

@@ -44,7 +44,7 @@ PORT = 18790
 
 @dataclass(frozen=True, kw_only=True)
 class Row:
-    """The best of several runs: what others do on the machine only ever adds to it."""
+    """The best of several runs: other work on the machine only adds to it."""
 
     kind: str
     cases: int

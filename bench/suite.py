@@ -118,7 +118,7 @@ def sentence(machine: Mapping[str, str]) -> str:
 
 
 def cells(row: Row) -> list[str]:
-    """Of a row that lacks a figure, because there is no such thing for it, the cell stays empty."""
+    """The cells of a row; a figure that does not exist for it is an empty cell."""
     return [
         f"{row.subject}: {row.what}",
         f"{row.seconds:.2f}",

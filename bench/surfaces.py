@@ -118,7 +118,7 @@ def surface_distance(prediction: Labels, reference: Labels) -> Figures:
 
 
 def label_pair(shape: tuple[int, ...]) -> tuple[Labels, Labels]:
-    """Ellipsoids of organ size in one another's way, and a prediction that is moved and of another size."""
+    """Ellipsoids of the size of organs that touch, and a prediction that is moved and scaled."""
     rng = np.random.default_rng(SEED)
     prediction, reference = np.full((2, *shape), 0, np.uint8)  # in memory, as images that were read
     for number in range(1, ORGANS + 1):

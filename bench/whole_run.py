@@ -1,4 +1,4 @@
-"""How long a command and all its processes take, and how much memory they hold at their worst."""
+"""How long a command and all its processes take, and their peak memory."""
 
 import os
 import subprocess
@@ -51,7 +51,7 @@ def measure(command: Sequence[str]) -> Measured:
 
 
 def _look(pid: int, done: Event, most: list[int]) -> None:
-    """In a thread: how much the command holds is looked at without delaying the moment at which its end is noticed."""
+    """Measures the memory in a thread, so that the end of the command is noticed at once."""
     while not done.wait(SECONDS_BETWEEN_LOOKS):
         most[0] = max(most[0], tree_bytes(pid))
 

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import numpy as np
 
-from podium.challenges import problems_of_file
+from podium.challenges import load_file
 from podium.challenges.settings import ChallengeFile
 from podium.errors import PodiumError, Refused, SubmissionError
-from podium.formulas import FormulaError, Known, parse
+from podium.formulas import FormulaError, Known, known_of, names_in, parse, value_of
 from podium.platform.jobs import PREDICTIONS_FILE, read_jobs
-from podium.readers.annotations import read_boxes, read_points
+from podium.readers.annotations import BOXES, POINTS
 from podium.readers.archives import archive_names, extract_archive
 from podium.readers.files import SafeFile, list_files
 from podium.readers.formats.arrays import NpyFiles, open_npz
@@ -124,7 +124,7 @@ def _cells(row: object) -> None:
 def _annotations(name: str) -> Try:
     def run(folder: Path, content: bytes) -> None:
         file = _safe(folder, name, content)
-        _each(lambda: read_points(file), lambda: read_boxes(file))
+        _each(lambda: POINTS.read(file), lambda: BOXES.read(file))
 
     return run
 
@@ -159,17 +159,17 @@ def _predictions(folder: Path, content: bytes) -> None:
 def _challenge(folder: Path, content: bytes) -> None:
     (folder / "challenge.toml").write_bytes(content)
     file = ChallengeFile(folder / "challenge.toml")
-    problems = problems_of_file("fuzzed", file).problems
+    problems = load_file("fuzzed", file).problems
     if problems:
         raise file.refusal(problems)
 
 
 def _formula(_: Path, content: bytes) -> None:
     node = parse(content.decode("utf-8", "replace"))
-    names = set(node.names())
-    node.known(dict.fromkeys(names, Known(lowest=0, highest=1, better=1)))
+    names = set(names_in(node))
+    known_of(node, dict.fromkeys(names, Known(lowest=0, highest=1, better=1)))
     for values in (np.array(0.5), np.array([0.0, 1.0, np.nan])):
-        node.value(dict.fromkeys(names, values))
+        value_of(node, dict.fromkeys(names, values))
 
 
 def _wire(_: Path, content: bytes) -> None:

@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 ENVIRONMENT = Path("/opt/venv")
-# C.utf8: the locale of programs that are told of none.
+# C.utf8: the default locale.
 OTHER_FILES = ("/etc/os-release", "/etc/debian_version", "/usr/lib/locale/C.utf8", "/usr/share/wordnet")
 UNUSED_MODULES = {"test", "idlelib", "tkinter", "turtledemo", "turtle.py", "ensurepip", "lib2to3", "pydoc_data", "venv"}
 ACCOUNTS = {

@@ -12,25 +12,26 @@ from pathlib import Path
 from statistics import median
 from typing import Any, get_args
 
-from podium.challenges import KINDS, challenge_from_settings, problems_of_file, published_settings
-from podium.challenges.base import AnyChallenge
-from podium.challenges.format import (
+from podium.challenges import load_file
+from podium.challenges.challenge import AnyChallenge
+from podium.challenges.ground_truth import (
     CHALLENGE_FILE,
     METRICS_CODE,
+    NAMED,
     REFERENCES,
     Description,
     check_name,
     equal_but_for_letter_case,
     lines_of,
-    listed,
 )
-from podium.challenges.settings import ENGINE, ChallengeFile
-from podium.errors import ConfigurationError, preload_readers
+from podium.challenges.settings import ENGINE, ChallengeFile, Common
+from podium.errors import ConfigurationError, listed
 from podium.evaluation import problems_of_cases
 from podium.execution.executor import Executor
 from podium.figures import Figures, get, holds, put
 from podium.metrics.declaration import GivenFigure, Metric
 from podium.metrics.engines import EngineName
+from podium.packages import preload_readers
 from podium.platform.jobs import Runtime
 from podium.platform.metrics_file import CaseResult
 from podium.readers.files import list_files
@@ -78,71 +79,66 @@ def check(name: str, path: Path, *, images: Path | None, executor: Executor) -> 
             examine()
         except ConfigurationError as error:
             checked.errors.append(str(error))
-    assembled = problems_of_file(name, file)
-    checked.errors += [str(file.refuse(problem.key, problem.words)) for problem in assembled.problems]
-    if assembled.code_error is not None:
-        checked.errors.append(str(assembled.code_error))
-    challenge = assembled.challenge
+    if checked.errors:
+        others = [each for each in file.common_problems() if each.key not in (("kind",), ("challenge",))]
+        checked.errors += [str(file.refuse(problem.key, problem.words)) for problem in others]
+        return checked
+    try:
+        loaded = load_file(name, file)
+    except ConfigurationError as error:  # of the organiser's own code
+        checked.errors.append(str(error))
+        return checked
+    checked.errors += [str(file.refuse(problem.key, problem.words)) for problem in loaded.problems]
+    challenge = loaded.challenge
     if challenge is None:
         return checked
-    if any(problem.key[0] in file.tables() for problem in assembled.problems):
-        checked.warnings.append(
-            "References are checked with defaults in place of wrong settings; run the check again after fixing them."
-        )
-    if _hides_all_rows(file):
+    common = None if file.common_problems() else file.common()
+    if common is not None and common.per_case == "none" and challenge.tables.sealed.public_key is None:
         checked.warnings.append(
             'per_case = "none" hides all rows, and there is no key in [sealed]: the ranking will have neither '
             "intervals nor tests. Make a key with 'podium keys new'."
         )
-    checked.warnings += _revealing_metrics(file)
-    if images is not None and challenge.overlays is None:
+    if common is not None and common.per_case != "full":
+        checked.warnings += _revealing_metrics(challenge)
+    if images is not None and not challenge.has_overlays:
         checked.warnings.append(f"References of the kind '{challenge.kind}' are not compared with images.")
-    references = _references(path, file, challenge, checked)
-    is_right = not assembled.problems and assembled.code_error is None
-    _examine(challenge, references, images, executor, checked, best=_natively(challenge) if is_right else None)
+    references = _references(path, common, challenge, checked)
+    best = None if loaded.problems else _natively(challenge)
+    _examine(challenge, references, images, executor, checked, best=best)
     return checked
 
 
-def _revealing_metrics(file: ChallengeFile) -> Iterator[str]:
+def _revealing_metrics(challenge: AnyChallenge) -> Iterator[str]:
     """Figures that give single cases away although `per_case` hides them."""
-    metrics = file.tables().get("metrics", [])
-    for metric in metrics if isinstance(metrics, list) and file.per_case != "full" else []:
-        clip = metric.get("clip") if isinstance(metric, dict) and metric.get("kind") == "log_loss" else None
-        if isinstance(clip, int | float) and clip < _LEAST_CLIP:
+    for metric in getattr(challenge.settings, "metrics", ()):
+        clip = getattr(metric.settings, "clip", None)
+        if metric.kind.name == "log_loss" and clip is not None and clip < _LEAST_CLIP:
             yield (
                 f"log_loss with clip = {clip:g} shows single errors in the mean of all cases, which per_case hides: "
                 f"give a clip of at least {_LEAST_CLIP:g}."
             )
 
 
-def _hides_all_rows(file: ChallengeFile) -> bool:
-    with suppress(ConfigurationError):
-        return file.common().per_case == "none" and file.sealed().public_key is None
-    return False
-
-
-def _references(path: Path, file: ChallengeFile, challenge: AnyChallenge, checked: Checked) -> Mapping[str, Any]:
+def _references(path: Path, common: Common | None, challenge: AnyChallenge, checked: Checked) -> Mapping[str, Any]:
     """The complete references by case; what is wrong with their names and number is added to `checked`."""
     folder = path / REFERENCES
     if not folder.is_dir():
         checked.errors.append("The ground truth has no folder 'references'.")
         return {}
-    references, problems = challenge.format.look_for_references(folder)
+    references, problems = challenge.look_for_references(folder)
     if not references and not problems:
         checked.errors.append("The ground truth holds no reference.")
     incomplete = {problem.where for problem in problems}
-    expected = None
-    with suppress(ConfigurationError):
-        expected = file.common().expected_cases
+    expected = None if common is None else common.expected_cases
     problems = [*problems, *problems_of_cases(challenge, references, expected=expected)]
     checked.errors += lines_of(problems)
-    if not challenge.format.layout.ignore_case:
+    if not challenge.layout.ignore_case:
         checked.warnings += [
             f"{' and '.join(names)} differ only in upper and lower case."
             for names in equal_but_for_letter_case(references)
         ]
     for case in sorted(references):
-        for suffix in challenge.format.layout.suffixes:
+        for suffix in challenge.layout.suffixes:
             other = case.removesuffix(suffix)
             if other != case and other in references:
                 channel = f"'{suffix}' is a channel of an image"
@@ -166,17 +162,17 @@ def _examine(  # noqa: PLR0913  (what is examined, and by whom)
     files = list_files(images).files if images is not None else None
 
     def examine(case: str) -> _Examined:
-        content = challenge.format.read_reference(references[case])
-        description = challenge.format.describe_reference(content)
+        content = challenge.read_reference(references[case])
+        description = challenge.describe_reference(content)
         digest = _digest(challenge, references[case])
         found = None
-        if files is not None and challenge.overlays is not None:
-            geometries = challenge.format.geometries(content)
-            found = challenge.overlays.check_images(case, description.shapes, geometries, files)
+        if files is not None and challenge.has_overlays:
+            geometries = challenge.geometries(content)
+            found = challenge.check_images(case, description.shapes, geometries, files)
         row = _perfect_row(best, content) if best is not None else {}
         return _Examined(description=description, digest=digest, images=found, perfect=row)
 
-    preload_readers(challenge.format.libraries)
+    preload_readers(challenge.libraries)
     outcomes = executor.run(sorted(references), examine, label="checking references")
     examined: dict[str, _Examined] = {}
     for case, outcome in outcomes.items():
@@ -184,7 +180,7 @@ def _examine(  # noqa: PLR0913  (what is examined, and by whom)
             examined[case] = outcome.value
         else:
             error = str(outcome.error)
-            own = challenge.format.reference_files(references[case])
+            own = challenge.reference_files(references[case])
             named = [file for file in own if file.name in error] or (own if not _NAMES_A_TABLE.match(error) else ())
             where = f"{REFERENCES}/{named[0].name}" if named else case
             checked.errors.append(f"{where}: {outcome.error} {outcome.detail or ''}".rstrip())
@@ -192,14 +188,14 @@ def _examine(  # noqa: PLR0913  (what is examined, and by whom)
         some = [references[case] for case in sorted(examined)[:MOST_COMPARED]]
 
         def try_code(_: str) -> Sequence[str]:
-            return challenge.scorer.try_own_metrics(map(challenge.format.read_reference, some))
+            return challenge.try_own_metrics(map(challenge.read_reference, some))
 
         tried = executor.run([METRICS_CODE], try_code, label="trying own metrics")[METRICS_CODE]
         checked.errors += tried.value if tried.value is not None else [f"{METRICS_CODE}: {tried.error}"]
     checked.warnings += _warnings(examined)
     descriptions = [each.description for each in examined.values()]
     if descriptions and len(descriptions) == len(references):  # else too little is known of all
-        checked.warnings += challenge.format.doubts_about_all(descriptions)
+        checked.warnings += challenge.doubts_about_all(descriptions)
         if best is not None and all(each.perfect for each in examined.values()):
             checked.warnings += _doubts_about_the_best(best, {case: each.perfect for case, each in examined.items()})
     checked.statistics += [f"cases: {len(references)}", *_statistics(descriptions)]
@@ -208,20 +204,30 @@ def _examine(  # noqa: PLR0913  (what is examined, and by whom)
 def _natively(challenge: AnyChallenge) -> AnyChallenge | None:
     """The challenge by Podium's own code, which is faster and needs fewer packages; None where the organiser's own
     metrics take part."""
-    settings = published_settings(challenge)
-    if not KINDS[challenge.kind].has_engine:
-        return challenge
-    if settings.get("own_metrics"):
+    if getattr(challenge.settings, "own_metrics", None):
         return None
-    own = challenge_from_settings(challenge.name, challenge.kind, {**settings, ENGINE: "native"})
-    return replace(own, scoreboard=replace(own.scoreboard, tables={}))
+    own = _by_engine(challenge, "native")
+    own.scoreboard = replace(own.scoreboard, tables={})
+    return own
+
+
+def _by_engine(challenge: AnyChallenge, engine: EngineName) -> AnyChallenge:
+    """The challenge with its figures computed by an engine; itself where none of them is."""
+    if not _has_engine(challenge):
+        return challenge
+    again = type(challenge)(challenge.name, challenge.tables.model_copy(update={ENGINE: engine}))
+    again.complete()
+    return again
+
+
+def _has_engine(challenge: AnyChallenge) -> bool:
+    return ENGINE in challenge.tables_model.model_fields
 
 
 def _perfect_row(challenge: AnyChallenge, content: Any) -> Figures:
     """Empty where a package that scoring needs is not installed."""
     with suppress(ImportError):
-        case = challenge.scorer.perfect(content)
-        return {**challenge.scoreboard.row(case), **challenge.scorer.facts(case)}
+        return challenge.row(challenge.perfect_case(content))
     return {}
 
 
@@ -232,7 +238,7 @@ def _doubts_about_the_best(challenge: AnyChallenge, rows: Mapping[str, Figures])
     board = challenge.scoreboard
     figures: dict[str, Metric | GivenFigure] = {metric.mean_path: metric for metric in board.metrics}
     figures |= {each.path: each for each in (*board.cohort_metrics, *board.formulas)}
-    paths = [*(each.path for each in challenge.ranking.criteria), *challenge.board.figures]
+    paths = [*(each.path for each in challenge.ranking.criteria), *challenge.tables.figures]
     paths += [path for path in figures if path.endswith(_MACRO)]
     for path in dict.fromkeys(map(board.resolved, paths)):
         if (figure := figures.get(path)) is None:
@@ -265,22 +271,19 @@ class EngineComparison:
 def compare_engines(name: str, path: Path, *, executor: Executor) -> Mapping[str, EngineComparison]:
     """Every metric that the engines compute differently, on damaged copies of up to `MOST_COMPARED` references; nothing
     where there is none. The challenge must be free of errors."""
-    file = ChallengeFile(path / CHALLENGE_FILE)
-    given = problems_of_file(name, file).challenge
-    if given is None or not KINDS[given.kind].has_engine:
+    given = load_file(name, ChallengeFile(path / CHALLENGE_FILE)).challenge
+    if given is None or not _has_engine(given):
         return {}
-    settings = published_settings(given)
-    # The organiser's own metrics have one implementation, and settings without their code cannot be built again.
-    both = {each: challenge_from_settings(name, given.kind, {**settings, ENGINE: each}) for each in ENGINES}
-    references, _ = given.format.look_for_references(path / REFERENCES)
+    both = {each: _by_engine(given, each) for each in ENGINES}
+    references, _ = given.look_for_references(path / REFERENCES)
     preload_readers()
     for challenge in both.values():
-        challenge.scorer.import_packages()
+        challenge.import_packages()
 
     def compare(case: str) -> dict[str, list[tuple[dict[str, Any], dict[str, float]]]]:
-        expected = given.format.read_reference(references[case])
+        expected = given.read_reference(references[case])
         return {
-            engine: [_timed_row(challenge, each) for each in challenge.scorer.damaged(expected)]
+            engine: [_timed_row(challenge, each) for each in challenge.damaged_cases(expected)]
             for engine, challenge in both.items()
         }
 
@@ -309,12 +312,12 @@ def _timed_row(challenge: AnyChallenge, case: Any) -> tuple[dict[str, Any], dict
     row: dict[str, Any] = {}
     seconds: dict[str, float] = {}
     for metric in challenge.scoreboard.metrics:
-        if metric.of is not None:
+        if metric.compute is not None:
             began = time.process_time()
-            put(row, metric.name, metric.of(case))
+            put(row, metric.name, metric.compute(case))
             part = metric.name.partition(".")[0]
             seconds[part] = seconds.get(part, 0.0) + time.process_time() - began
-    return {**row, **challenge.scorer.facts(case)}, seconds
+    return {**row, **challenge.facts(case)}, seconds
 
 
 def _note_differences(found: dict[str, EngineComparison], theirs: Figures, ours: Figures, metric: str = "") -> None:
@@ -331,7 +334,7 @@ def _note_differences(found: dict[str, EngineComparison], theirs: Figures, ours:
 
 def _digest(challenge: AnyChallenge, reference: Any) -> bytes:
     """A digest of the case's own file, which is the first: others may be shared. Rows of a table may be equal."""
-    files = challenge.format.reference_files(reference)
+    files = challenge.reference_files(reference)
     if not files:
         return b""
     with files[0].path.open("rb") as stream:
@@ -353,11 +356,11 @@ def _warnings(examined: Mapping[str, _Examined]) -> Sequence[str]:
                 doubt = f"The {differs}: one of them may be flipped, rotated or in another space."
                 doubted.setdefault(doubt, []).append(case)
     warnings = [
-        f"{listed(cases)}: These references have the same content."
+        f"{listed(cases, most=NAMED)}: These references have the same content."
         for digest, cases in same.items()
         if digest and len(cases) > 1
     ]
-    return warnings + [f"{listed(cases)}: {doubt}" for doubt, cases in doubted.items()]
+    return warnings + [f"{listed(cases, most=NAMED)}: {doubt}" for doubt, cases in doubted.items()]
 
 
 def _statistics(descriptions: Sequence[Description]) -> Sequence[str]:

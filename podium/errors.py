@@ -1,10 +1,10 @@
-"""Every error Podium raises on purpose and its exit code, validation errors as sentences, and optional packages.
+"""Every error Podium raises on purpose and its exit code, and validation errors as sentences.
 
 PodiumError
 ├── SubmissionError      the submission as a whole is unusable              exit 1
 ├── Refused              one file cannot be accepted; the message is for its author
 │   │                    (costs its case; a refused reference becomes a GroundTruthError)
-│   ├── ReaderDied           reading it ended its process, possibly not because of the file: its case is tried again
+│   ├── ReaderDied           reading it crashed, possibly not because of the file: its case is tried again
 │   └── OwnMetricFailed      the organiser's metrics.py raised; on every case, that is an OrganiserError
 └── OrganiserError       something on the organiser's side is wrong         exit 2
     ├── GroundTruthError     a reference is missing, broken or contradictory
@@ -18,13 +18,9 @@ message must be fit for that: it names what was submitted or published, never a 
 path of the container. What only the organiser may know goes into `detail`, which is printed to the log (stdout).
 """
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
-from functools import cache
-from importlib import import_module
-from importlib.util import find_spec
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -34,8 +30,6 @@ if TYPE_CHECKING:
 
 UNKNOWN_KEY = "unknown_key"
 """The type of a validation error whose message already says what is wrong with a key."""
-
-READER_PACKAGES = ("h5py", "SimpleITK")
 
 _WRONG = "is wrong: "
 _TYPES = {"tuple_type", "dict_type", "model_type", "string_type"}
@@ -200,67 +194,21 @@ def read_given(path: "Path") -> bytes:
 
 
 def read_given_text(path: "Path") -> str:
-    """The same as text, without a byte order mark."""
+    """A given file's text, without a byte order mark."""
     try:
         return read_given(path).decode("utf-8-sig")
     except UnicodeDecodeError:
         raise UsageError(f"{path} is not UTF-8 text.") from None
 
 
+def listed(words: Sequence[str], *, most: int | None = None) -> str:
+    """`a`, `a and b`, `a, b and c`; of more than `most`, the first ones and how many more there are."""
+    if most is not None and len(words) > most:
+        return f"{', '.join(words[:most])} and {len(words) - most:,} more"
+    return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
+
+
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """`; did you mean 'nsd.mean'?`, or nothing where no known name is close."""
     close = get_close_matches(name, list(known), n=1)
     return f"; did you mean '{close[0]}'?" if close else ""
-
-
-# Packages that only a part of Podium needs: the extras of pyproject.toml, and what to do where one is missing.
-#
-# The base install has neither SimpleITK nor h5py. Readers import both from here, so that a package is loaded when a
-# file is read, and a command that reads none works without it.
-
-
-class LazyPackage:
-    """A package of an extra, imported when it is first used."""
-
-    def __init__(self, name: str, *, extra: str) -> None:
-        self._name, self._extra = name, extra
-
-    def __getattr__(self, attribute: str) -> Any:
-        return getattr(_load(self._name, self._extra), attribute)
-
-
-pandas: Any = LazyPackage("pandas", extra="dev")
-
-h5py: Any = LazyPackage("h5py", extra="score")
-
-SimpleITK: Any = LazyPackage("SimpleITK", extra="score")
-
-
-@cache
-def _load(name: str, extra: str) -> ModuleType:
-    require(name, extra=extra)
-    package = import_module(name)
-    if name == "SimpleITK":
-        # Workers are forked processes that fill the cores: threads would only compete, and do not survive a fork.
-        package.ProcessObject.SetGlobalDefaultNumberOfThreads(1)
-        package.ProcessObject.SetGlobalWarningDisplay(False)
-    return package
-
-
-def preload_readers(packages: Collection[str] = READER_PACKAGES) -> None:
-    """Import those packages that read files and are installed: forked processes then share them."""
-    for name in packages:
-        if find_spec(name) is not None:
-            _load(name, "score")
-
-
-def require(*packages: str, extra: str) -> None:
-    """Raise a UsageError that says what to install, before something fails on an import."""
-    missing = [name for name in packages if find_spec(name) is None]
-    if missing:
-        raise UsageError(missing_packages(*missing, extra=extra))
-
-
-def missing_packages(*packages: str, extra: str, what: str = "This command") -> str:
-    """One sentence with the command to run; Podium is installed from its checkout, not from a package index."""
-    return f"{what} needs {', '.join(packages)}: run \"pip install '.[{extra}]'\" in the folder of Podium's source."

@@ -4,8 +4,8 @@
 (`open_predictions`), scores every case, and writes metrics.json (`write_evaluation`).
 
 Reading a reference takes a good part of the time of a case. So the content that the check has read is kept for scoring,
-compressed, where it is small: masks take a few kilobytes. Large references are read again, which takes hardly longer
-than unpacking them would.
+compressed, where it is small: masks take a few kilobytes. Large references are read again, which costs about
+as much as unpacking them.
 """
 
 import hashlib
@@ -27,8 +27,8 @@ import numpy as np
 
 from podium import __version__
 from podium.challenges import load_challenge, published_settings
-from podium.challenges.base import AnyChallenge, Diagram
-from podium.challenges.format import (
+from podium.challenges.challenge import AnyChallenge
+from podium.challenges.ground_truth import (
     ChallengeFolder,
     Collected,
     Geometries,
@@ -39,20 +39,15 @@ from podium.challenges.format import (
     read_challenge_folder,
     refuse_references,
 )
-from podium.errors import (
-    GroundTruthError,
-    OrganiserError,
-    Refused,
-    SubmissionError,
-    UsageError,
-    preload_readers,
-)
+from podium.challenges.pictures import Diagram
+from podium.errors import GroundTruthError, OrganiserError, Refused, SubmissionError, UsageError
 from podium.execution.executor import SCORING, CaseOutcome, Executor, available_workers
 from podium.execution.processes import Processes
 from podium.figures import Figures
 from podium.metrics import Floats
 from podium.metrics.declaration import GROUPS
 from podium.metrics.engines import OWN
+from podium.packages import preload_readers
 from podium.platform.jobs import Runtime
 from podium.platform.metrics_file import (
     SCHEMA_NAME,
@@ -65,9 +60,9 @@ from podium.platform.metrics_file import (
     write_metrics,
 )
 from podium.platform.privacy import published_results
-from podium.platform.sealing import Belonging, seal
+from podium.platform.sealing import seal
 from podium.platform.submission import open_submission
-from podium.sandbox.decoders import Isolation, decoders
+from podium.sandbox.client import Isolation, decoders
 
 AnyPath = str | os.PathLike[str]
 LOG = logging.getLogger(__name__)  # the organiser's log: commands print it, use from Python stays silent
@@ -118,7 +113,7 @@ class Task:
         """The content of a case's reference: what the check kept of it, else the file is read again."""
         packed = self.checked[case].packed
         if packed is None:
-            return self.challenge.format.read_reference(self.references[case])
+            return self.challenge.read_reference(self.references[case])
         return pickle.loads(zlib.decompress(packed))  # noqa: S301  (of our own worker)
 
 
@@ -133,18 +128,22 @@ def evaluate(  # noqa: PLR0913  (what `podium evaluate` is given)
 ) -> MetricsFile:
     """Score a submission: everything that metrics.json holds, with all rows and all digits whatever `per_case` says.
 
-    ground_truth  a challenge's folder, or a folder of several; `challenge` then names one
-    output        a folder for metrics.json, which is not written without it
-    executor      what works on the cases; by default as many processes as there are cores
-    isolation     "full" refuses to run where the system lacks a layer around the readers of submitted files
+    Args:
+        submission: a folder or an archive.
+        ground_truth: a challenge's folder, or a folder of several.
+        challenge: which challenge of several.
+        output: a folder for metrics.json, which is not written without it.
+        executor: what works on the cases; by default as many processes as there are cores.
+        isolation: "full" refuses to run where the system lacks a layer around the readers of submitted files.
 
-    Raises SubmissionError where the submission cannot be scored, OrganiserError where the ground truth is wrong. Where
-    not a single case could be scored, metrics.json is written first.
+    Raises:
+        SubmissionError: the submission cannot be scored. If not a single case could be, metrics.json is written first.
+        OrganiserError: the ground truth is wrong.
     """
     executor = executor or Processes(workers=available_workers())
     folder = find_challenge(Path(ground_truth), challenge)
     loaded = load_challenge(folder)
-    libraries = loaded.format.libraries
+    libraries = loaded.libraries
     with decoders(isolation, libraries=libraries, meanwhile=partial(preload_readers, libraries)):
         task = prepare(folder, loaded, executor, meanwhile=partial(_try_to_import, loaded))
         if output is not None:
@@ -170,12 +169,16 @@ class OpenChallenge:
     def score(
         self, predictions: ValuesByCase, *, seconds: float | None = None, executor: Executor | None = None
     ) -> MetricsFile:
-        """What `evaluate` gives for files with these values, by case and by their names in challenge.toml.
+        """Return what `evaluate` returns for files with these values.
 
         Values are checked as those of files are; spacing is the reference's. Cases without a prediction are missing.
-        `seconds` is what all cases took, for challenges that score the time.
+
+        Args:
+            predictions: values by case and by their names in challenge.toml.
+            seconds: what all cases took, for challenges that score the time.
+            executor: what works on the cases; by default as many processes as there are cores.
         """
-        collected = self.task.challenge.format.collect_values(predictions, self.task.references.keys())
+        collected = self.task.challenge.pair_values(predictions, self.task.references.keys())
         collected = replace(collected, runtime=Runtime(total_seconds=seconds))
         _refuse_strangers(collected)
         results = score_cases(self.task, collected, executor or Processes(workers=available_workers()))
@@ -183,8 +186,7 @@ class OpenChallenge:
 
     def curves(self, result: MetricsFile) -> Mapping[str, Mapping[str, Floats]]:
         """ROC, precision and recall, calibration and FROC of a result: `[point, axis]` by title and class."""
-        pictures = self.task.challenge.pictures
-        found = pictures([row.metrics for row in result.results], result.aggregates) if pictures is not None else ()
+        found = self.task.challenge.pictures([row.metrics for row in result.results], result.aggregates)
         return {
             each.title: {name: np.array(line) for name, line in each.lines.items()}
             for each in found
@@ -195,7 +197,13 @@ class OpenChallenge:
 def open_challenge(
     ground_truth: AnyPath, *, challenge: str | None = None, executor: Executor | None = None
 ) -> OpenChallenge:
-    """Read and check a challenge's references once, to score predictions in memory; arguments as for `evaluate`."""
+    """Read and check a challenge's references once, to score predictions in memory.
+
+    Args:
+        ground_truth: a challenge's folder, or a folder of several.
+        challenge: which challenge of several.
+        executor: what reads the references; by default as many processes as there are cores.
+    """
     folder = find_challenge(Path(ground_truth), challenge)
     return OpenChallenge(
         task=prepare(folder, load_challenge(folder), executor or Processes(workers=available_workers()))
@@ -224,14 +232,14 @@ def find_challenge(ground_truth: Path, named: str | None) -> ChallengeFolder:
 def import_packages(ground_truth: Path, *, challenge: str | None) -> None:
     """Load what evaluations of this challenge will import, for a process that waits for submissions."""
     loaded = load_challenge(find_challenge(ground_truth, challenge))
-    preload_readers(loaded.format.libraries)
-    loaded.scorer.import_packages()
+    preload_readers(loaded.libraries)
+    loaded.import_packages()
 
 
 def _try_to_import(challenge: AnyChallenge) -> None:
     """Import what scoring needs; where something is missing, scoring says so, and a broken reference comes first."""
     with suppress(ImportError, UsageError):
-        challenge.scorer.import_packages()
+        challenge.import_packages()
 
 
 def prepare(
@@ -250,28 +258,28 @@ def prepare(
     """
     if not folder.references.is_dir():
         raise GroundTruthError("The ground truth has no folder 'references'.", detail=str(folder.path))
-    references = challenge.format.find_references(folder.references)
+    references = challenge.find_references(folder.references)
     if not references:
         raise GroundTruthError("The ground truth holds no reference.", detail=str(folder.references))
     refuse_references(problems_of_cases(challenge, references, expected=folder.common.expected_cases))
-    preload_readers(challenge.format.libraries)
+    preload_readers(challenge.libraries)
     challenge.share_cores(workers=executor.workers, cases=len(references))
 
     def check(case: str) -> CheckedReference:
-        fetch(file.path for file in challenge.format.reference_files(references[case]))
-        content = challenge.format.read_reference(references[case])
+        fetch(file.path for file in challenge.reference_files(references[case]))
+        content = challenge.read_reference(references[case])
         return CheckedReference(
-            shapes=challenge.format.shapes(content),
-            geometries=challenge.format.geometries(content),
-            digest=challenge.format.reference_digest(references[case]),
+            shapes=challenge.shapes(content),
+            geometries=challenge.geometries(content),
+            digest=challenge.reference_digest(references[case]),
             packed=_packed(content, most_bytes=_KEPT_BYTES // len(references)),
         )
 
     outcomes = executor.run(sorted(references), check, label="checking references", meanwhile=meanwhile)
-    lost = [(case, outcome) for case, outcome in outcomes.items() if outcome.value is None]
-    if lost:
-        detail = "\n".join(f"reference of {case}: {outcome.error} {outcome.detail or ''}" for case, outcome in lost)
-        broken = sum(not outcome.was_killed for _, outcome in lost)
+    unread = [(case, outcome) for case, outcome in outcomes.items() if outcome.value is None]
+    if unread:
+        detail = "\n".join(f"reference of {case}: {outcome.error} {outcome.detail or ''}" for case, outcome in unread)
+        broken = sum(not outcome.was_killed for _, outcome in unread)
         if not broken:
             raise OrganiserError(
                 "A worker was killed while the references were checked. The organisers can find details in the log.",
@@ -329,24 +337,20 @@ def open_predictions(task: Task, submission: Path, *, unpack_in: Path | None = N
 
     Raises SubmissionError where there is no prediction for any expected case.
     """
-    limit = task.challenge.format.submission_bytes(list(task.shapes.values()))
+    limit = task.challenge.submission_bytes(list(task.shapes.values()))
     shape = task.folder.common.submission
     with open_submission(submission, max_bytes=limit, shape=shape, unpack_in=unpack_in) as opened:
-        collected = task.challenge.format.collect(opened, task.references.keys())
-        _log_pairing(collected)
+        collected = task.challenge.pair(opened, task.references.keys())
+        # Details for the organiser. Participants who run the image at home read them too: they name only their files.
+        for unmatched in collected.unmatched:
+            LOG.info("unmatched: %s: %s", unmatched.name, unmatched.reason)
+        for cases, reason in once_per_cause(collected.refused.items()):
+            LOG.info("refused: %s: %s", cases, reason)
+        for sentence in (collected.runtime.problem, collected.runtime.warning):
+            if sentence:
+                LOG.info("runtime: %s", sentence)
         _refuse_strangers(collected)
         yield collected
-
-
-def _log_pairing(collected: Collected[Any]) -> None:
-    """Details for the organiser. Participants who run the image at home read them too: they name only their files."""
-    for unmatched in collected.unmatched:
-        LOG.info("unmatched: %s: %s", unmatched.name, unmatched.reason)
-    for cases, reason in once_per_cause(collected.refused.items()):
-        LOG.info("refused: %s: %s", cases, reason)
-    for sentence in (collected.runtime.problem, collected.runtime.warning):
-        if sentence:
-            LOG.info("runtime: %s", sentence)
 
 
 def _refuse_strangers(collected: Collected[Any]) -> None:
@@ -371,7 +375,7 @@ def score_cases(task: Task, collected: Collected[Any], executor: Executor) -> li
             raise Refused(OUT_OF_TIME)
         return challenge.score(collected.predictions[case], task.expected(case))
 
-    challenge.scorer.import_packages()
+    challenge.import_packages()
     challenge.share_cores(workers=executor.workers, cases=len(collected.predictions))
     scored = executor.run(sorted(collected.predictions), score, label=SCORING)
     errors = dict(collected.refused)
@@ -437,7 +441,8 @@ def write_evaluation(
 
     Raises SubmissionError (after writing) when not a single case could be scored.
     """
-    common = task.folder.common
+    common, computed_by = task.folder.common, task.challenge.packages(results)
+    versions = {package: version(package) for package in {*computed_by.values()} - {OWN}}
     for line in summarise_warnings({result.case: result.warnings for result in results}):
         LOG.info("warning: %s", line)
     evaluation = MetricsFile(
@@ -449,7 +454,9 @@ def write_evaluation(
         settings=published_settings(task.challenge),
         aggregates=task.challenge.aggregate(results, collected.runtime),
         counts=Counts.of(results, unmatched=len(collected.unmatched)),
-        computed_by=_with_versions(task.challenge.packages(results)),
+        computed_by={
+            metric: f"{package} {versions.get(package, __version__)}" for metric, package in computed_by.items()
+        },
         results=results,
     )
     if output is not None:
@@ -457,12 +464,6 @@ def write_evaluation(
     if evaluation.counts.scored == 0:
         raise SubmissionError(_nothing_scored(results, collected))
     return evaluation
-
-
-def _with_versions(computed_by: Mapping[str, str]) -> dict[str, str]:
-    """The packages with their versions, such as "monai 1.6.1"."""
-    known = {package: version(package) for package in {*computed_by.values()} - {OWN}}
-    return {metric: f"{package} {known.get(package, __version__)}" for metric, package in computed_by.items()}
 
 
 def _published(task: Task, evaluation: MetricsFile) -> MetricsFile:
@@ -475,16 +476,8 @@ def _published(task: Task, evaluation: MetricsFile) -> MetricsFile:
         evaluation.aggregates, evaluation.results, per_case=common.per_case, decimals=common.published_decimals
     )
     sealed = None
-    if (public_key := task.folder.file.sealed().public_key) is not None:
-        sealed = seal(
-            evaluation.results,
-            evaluation.aggregates,
-            belonging=Belonging(
-                challenge=evaluation.challenge, version=evaluation.version, settings=evaluation.settings
-            ),
-            ground_truth=task.digest,
-            public_key=public_key,
-        )
+    if (public_key := challenge.tables.sealed.public_key) is not None:
+        sealed = seal(evaluation, ground_truth=task.digest, public_key=public_key)
     return evaluation.model_copy(update={"aggregates": aggregates, "results": rows, "sealed": sealed})
 
 

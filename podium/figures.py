@@ -3,8 +3,7 @@
 A row and `aggregates` are nested figures.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from html import escape
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 Figures = Mapping[str, Any]  # nested objects whose leaves are numbers, or null where a per-case figure is undefined
@@ -37,17 +36,6 @@ def leaves(figures: Figures, before: str = "") -> Iterator[tuple[str, Any]]:
             yield from leaves(value, f"{before}{key}.")
         else:
             yield f"{before}{key}", value
-
-
-def html_table(caption: str, head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    """For notebooks, with everything escaped; what has no value is a dash."""
-
-    def line(tag: str, cells: Sequence[object]) -> str:
-        texts = ("–" if each is None else f"{each:.4g}" if isinstance(each, float) else str(each) for each in cells)
-        return f"<tr>{''.join(f'<{tag}>{escape(text)}</{tag}>' for text in texts)}</tr>"
-
-    lines = "".join([line("th", head), *(line("td", row) for row in rows)])
-    return f"<table><caption>{escape(caption)}</caption>{lines}</table>"
 
 
 def put(figures: dict[str, Any], path: str, value: Any) -> None:

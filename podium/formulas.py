@@ -9,9 +9,10 @@ A figure without a value is NaN, and so is a formula that needs it; arithmetic w
 Nothing else is a formula: no text of a challenge.toml is ever run as Python.
 """
 
+import ast
+import itertools
 import math
 import re
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -21,12 +22,19 @@ from numpy.typing import NDArray
 from podium.metrics import Floats
 
 LONGEST = 4000  # characters
-DEEPEST = 50  # brackets and signs inside each other: the parser recurses
+DEEPEST = 200  # operations inside each other: nodes call each other; a sum of 200 terms is 199 deep
 _ARGUMENTS = {"clip": 3, "sqrt": 1, "exp": 1, "log": 1, "abs": 1}  # the other functions take one or more
 _FUNCTIONS = ("mean", "min", "max", "clip", "sqrt", "exp", "log", "abs", "harmonic")
+_OPERATORS: Mapping[type[ast.operator], str] = {
+    ast.Add: "+",
+    ast.Sub: "-",
+    ast.Mult: "*",
+    ast.Div: "/",
+    ast.Pow: "**",
+}
 _TOKEN = re.compile(
-    r"\s*(?:(?P<number>(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)(?![\w.])"
-    r"|(?P<name>[A-Za-z_]\w*(?:\.\w+)*)|(?P<sign>\*\*|[-+*/(),]))",
+    r"(?P<number>(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)(?![\w.])"
+    r"|(?P<name>[A-Za-z_]\w*(?:\.\w+)*)|(?P<sign>[-+*/(),])|(?P<space>\s)|(?P<other>\S+)",
     re.ASCII,
 )
 
@@ -78,26 +86,14 @@ class Known:
 
     better       1: higher is better, -1: lower is better, 0: it says nothing about quality, None: it depends
     worst        what it counts as where it has no value and a formula asks for its worst
-    no_value_if  when the references leave it without a value, as in "has no value ..."
+    undefined_when  when the references leave it without a value, as in "has no value ..."
     """
 
     lowest: float = -math.inf
     highest: float = math.inf
     better: int | None = 0
     worst: float = math.nan
-    no_value_if: str = ""
-
-    @property
-    def is_positive(self) -> bool:
-        return self.lowest >= 0
-
-    @property
-    def is_negative(self) -> bool:
-        return self.highest <= 0
-
-    def rising_with(self, sign: int) -> int | None:
-        """`better` of something that rises (1) or falls (-1) with this."""
-        return None if self.better is None else sign * self.better
+    undefined_when: str = ""
 
 
 def _together(*qualities: int | None) -> int | None:
@@ -119,15 +115,16 @@ def _add(one: Known, other: Known) -> Known:
 
 
 def _negative(value: Known) -> Known:
-    return Known(lowest=-value.highest, highest=-value.lowest, better=value.rising_with(-1))
+    return Known(lowest=-value.highest, highest=-value.lowest, better=_scaled(value, -1))
 
 
 def _sign(value: Known) -> int | None:
-    return 1 if value.is_positive else -1 if value.is_negative else None
+    return 1 if value.lowest >= 0 else -1 if value.highest <= 0 else None
 
 
 def _product(one: Known, other: Known) -> Known:
-    corners = [_times(a, b) for a in (one.lowest, one.highest) for b in (other.lowest, other.highest)]
+    ends = itertools.product((one.lowest, one.highest), (other.lowest, other.highest))
+    corners = [a * b if a and b else 0.0 for a, b in ends]  # 0 times infinity is 0 here
     better = _together(_scaled(one, _sign(other)), _scaled(other, _sign(one)))
     return _between(corners, better)
 
@@ -136,11 +133,7 @@ def _scaled(value: Known, sign: int | None) -> int | None:
     """The direction of `value` times something of this sign."""
     if value.better == 0:
         return 0
-    return None if sign is None else value.rising_with(sign)
-
-
-def _times(one: float, other: float) -> float:
-    return 0.0 if one == 0 or other == 0 else one * other
+    return None if sign is None or value.better is None else sign * value.better
 
 
 def _inverse(value: Known) -> Known:
@@ -150,13 +143,13 @@ def _inverse(value: Known) -> Known:
         math.copysign(math.inf, value.lowest + value.highest) if end == 0 else 1 / end
         for end in (value.lowest, value.highest)
     ]
-    return _between(ends, value.rising_with(-1))
+    return _between(ends, _scaled(value, -1))
 
 
 def _power(base: Known, power: Known) -> Known:
-    if power.lowest != power.highest or not base.is_positive:
+    if power.lowest != power.highest or base.lowest < 0:
         better = 0 if base.better == power.better == 0 else None
-        return Known(lowest=0.0 if base.is_positive else -math.inf, better=better)
+        return Known(lowest=0.0 if base.lowest >= 0 else -math.inf, better=better)
     number = power.lowest
     if number < 0:
         return _power(_inverse(base), Known(lowest=-number, highest=-number))
@@ -239,100 +232,66 @@ RANGES: Mapping[str, Callable[..., Known]] = {
 # The parts of a parsed formula.
 
 
-class Node(ABC):
-    """A part of a parsed formula."""
-
-    @abstractmethod
-    def value(self, values: Mapping[str, Floats], *, exclude: bool = False) -> Floats:
-        """On numbers or on replicates; not finite where the arithmetic has no result. With `exclude`, means, minima and
-        maxima leave out what is not defined."""
-
-    @abstractmethod
-    def defined(self, values: Mapping[str, Floats], *, exclude: bool = False) -> Kept:
-        """Whether everything that it needs has a value."""
-
-    @abstractmethod
-    def known(self, terms: Mapping[str, Known]) -> Known:
-        """Range and direction, derived from those of the terms."""
-
-    def names(self) -> Iterator[str]:
-        """Every name in it, in order, with repetitions."""
-        yield from ()
-
-
 @dataclass(frozen=True)
-class Constant(Node):
-    """A number."""
-
-    number: float
-
-    def value(self, values: Mapping[str, Floats], *, exclude: bool = False) -> Floats:  # noqa: ARG002  (the interface)
-        return np.asarray(self.number)
-
-    def defined(self, values: Mapping[str, Floats], *, exclude: bool = False) -> Kept:  # noqa: ARG002  (the interface)
-        return np.asarray(True)
-
-    def known(self, terms: Mapping[str, Known]) -> Known:  # noqa: ARG002  (the interface)
-        return Known(lowest=self.number, highest=self.number)
-
-
-@dataclass(frozen=True)
-class Name(Node):
-    """A figure by its dotted name."""
-
-    name: str
-
-    def value(self, values: Mapping[str, Floats], *, exclude: bool = False) -> Floats:  # noqa: ARG002  (the interface)
-        return values[self.name]
-
-    def defined(self, values: Mapping[str, Floats], *, exclude: bool = False) -> Kept:  # noqa: ARG002  (the interface)
-        return ~np.isnan(values[self.name])
-
-    def known(self, terms: Mapping[str, Known]) -> Known:
-        return terms[self.name]
-
-    def names(self) -> Iterator[str]:
-        yield self.name
-
-
-@dataclass(frozen=True)
-class Operation(Node):
+class Operation:
     """An operator or a function with its arguments."""
 
     operator: str
-    arguments: tuple[Node, ...]
+    arguments: tuple["Node", ...]
 
-    def value(self, values: Mapping[str, Floats], *, exclude: bool = False) -> Floats:
-        found = [each.value(values, exclude=exclude) for each in self.arguments]
-        with np.errstate(all="ignore"):
-            if self.operator not in REDUCTIONS:
-                return np.asarray(ARITHMETIC[self.operator](*found))
-            stacked = np.stack(np.broadcast_arrays(*found))
-            kept = self._defined(values, exclude=True) if exclude else np.asarray(True)
-            return np.asarray(REDUCTIONS[self.operator](stacked, np.broadcast_to(kept, stacked.shape)))
 
-    def defined(self, values: Mapping[str, Floats], *, exclude: bool = False) -> Kept:
-        some = exclude and self.operator in REDUCTIONS
-        return np.asarray((np.any if some else np.all)(self._defined(values, exclude=exclude), axis=0))
+Node = float | str | Operation
+"""A part of a parsed formula: a number, a figure by its dotted name, or an operation."""
 
-    def _defined(self, values: Mapping[str, Floats], *, exclude: bool) -> Kept:
-        return np.stack(np.broadcast_arrays(*(each.defined(values, exclude=exclude) for each in self.arguments)))
 
-    def known(self, terms: Mapping[str, Known]) -> Known:
-        return RANGES[self.operator](*[each.known(terms) for each in self.arguments])
+def value_of(node: Node, values: Mapping[str, Floats], *, exclude: bool = False) -> Floats:
+    """On numbers or on replicates; not finite where the arithmetic has no result. With `exclude`, means, minima and
+    maxima leave out what is not defined."""
+    if not isinstance(node, Operation):
+        return values[node] if isinstance(node, str) else np.asarray(node)
+    found = [value_of(each, values, exclude=exclude) for each in node.arguments]
+    with np.errstate(all="ignore"):
+        if node.operator not in REDUCTIONS:
+            return np.asarray(ARITHMETIC[node.operator](*found))
+        stacked = np.stack(np.broadcast_arrays(*found))
+        kept = _defined_arguments(node, values, exclude=True) if exclude else np.asarray(True)
+        return np.asarray(REDUCTIONS[node.operator](stacked, np.broadcast_to(kept, stacked.shape)))
 
-    def names(self) -> Iterator[str]:
-        for each in self.arguments:
-            yield from each.names()
+
+def is_defined(node: Node, values: Mapping[str, Floats], *, exclude: bool = False) -> Kept:
+    """Whether everything that a formula needs has a value."""
+    if not isinstance(node, Operation):
+        return ~np.isnan(values[node]) if isinstance(node, str) else np.asarray(True)
+    some = exclude and node.operator in REDUCTIONS
+    return np.asarray((np.any if some else np.all)(_defined_arguments(node, values, exclude=exclude), axis=0))
+
+
+def _defined_arguments(node: Operation, values: Mapping[str, Floats], *, exclude: bool) -> Kept:
+    return np.stack(np.broadcast_arrays(*(is_defined(each, values, exclude=exclude) for each in node.arguments)))
+
+
+def known_of(node: Node, terms: Mapping[str, Known]) -> Known:
+    """Range and direction, derived from those of the terms."""
+    if not isinstance(node, Operation):
+        return terms[node] if isinstance(node, str) else Known(lowest=node, highest=node)
+    return RANGES[node.operator](*[known_of(each, terms) for each in node.arguments])
+
+
+def names_in(node: Node) -> Iterator[str]:
+    """Every name in a formula, in order, with repetitions."""
+    if isinstance(node, str):
+        yield node
+    for each in node.arguments if isinstance(node, Operation) else ():
+        yield from names_in(each)
 
 
 def evaluated(node: Node, values: Mapping[str, Floats], *, exclude: bool = False) -> Floats:
     """The formula's value, NaN where something that it needs has none, infinite where the arithmetic has no result."""
-    found, defined = node.value(values, exclude=exclude), node.defined(values, exclude=exclude)
+    found, defined = value_of(node, values, exclude=exclude), is_defined(node, values, exclude=exclude)
     return np.where(defined, np.where(np.isnan(found), np.inf, found), np.nan)
 
 
-# From the text of a formula to its nodes.
+# From the text of a formula to its nodes. Python's parser gives the structure; nothing is ever compiled or run.
 
 
 class FormulaError(ValueError):
@@ -340,109 +299,74 @@ class FormulaError(ValueError):
 
 
 def parse(text: str) -> Node:
-    """The formula in `text`; raises FormulaError where it is not valid."""
+    """The formula in `text`, by Python's precedence; raises FormulaError where it is not valid.
+
+    Python cannot parse names such as `f1.class` or `groups.2024.mae`. So every name and number is masked by a plain one
+    of its length, and read from the text at its position.
+    """
     if len(text) > LONGEST:
         raise FormulaError(f"is longer than {LONGEST:,} characters")
-    return _Parser(text).whole()
+    text = text.strip()
+    masked = _TOKEN.sub(_masked, text)
+    try:
+        return _node(ast.parse(masked, mode="eval").body, text)
+    except SyntaxError as error:
+        rest = text[error.offset - 1 :][:20] if error.offset else ""
+        where = f"near '{rest}'" if rest else "at its end"
+        raise FormulaError(f"is not valid {where}: {error.msg}") from None
+    except (RecursionError, MemoryError):
+        raise _too_deep() from None
 
 
-class _Parser:
-    """By precedence, as in Python: `-a ** b` is -(a ** b), and `a ** b ** c` is a ** (b ** c)."""
-
-    def __init__(self, text: str) -> None:
-        self._tokens = list(_tokens(text))
-        self._place = 0
-        self._depth = 0
-
-    def whole(self) -> Node:
-        node = self._sum()
-        if self._next is not None:
-            raise FormulaError(f"has '{self._next}' where an operator or the end is expected")
-        return node
-
-    @property
-    def _next(self) -> str | None:
-        return self._tokens[self._place][1] if self._place < len(self._tokens) else None
-
-    def _take(self) -> tuple[str, str]:
-        if self._place == len(self._tokens):
-            raise FormulaError("ends too early")
-        self._place += 1
-        return self._tokens[self._place - 1]
-
-    def _expect(self, sign: str) -> None:
-        if self._next != sign:
-            found = "ends" if self._next is None else f"has '{self._next}'"
-            raise FormulaError(f"{found} where '{sign}' is expected")
-        self._place += 1
-
-    def _sum(self) -> Node:
-        return self._chain(self._product, ("+", "-"))
-
-    def _product(self) -> Node:
-        return self._chain(self._signed, ("*", "/"))
-
-    def _chain(self, part: Callable[[], Node], operators: tuple[str, ...]) -> Node:
-        node = part()
-        while self._next in operators:
-            node = Operation(self._take()[1], (node, part()))
-        return node
-
-    def _signed(self) -> Node:
-        self._depth += 1
-        if self._depth > DEEPEST:
-            raise FormulaError(f"is nested deeper than {DEEPEST} levels")
-        if self._next in ("-", "+"):
-            sign = self._take()[1]
-            node = self._signed()
-            node = Operation("negative", (node,)) if sign == "-" else node
-        else:
-            node = self._atom()
-            if self._next == "**":
-                self._take()
-                node = Operation("**", (node, self._signed()))
-        self._depth -= 1
-        return node
-
-    def _atom(self) -> Node:
-        kind, text = self._take()
-        if kind == "number":
-            if math.isinf(float(text)):
-                raise FormulaError(f"has the number '{text[:20]}', which is too large")
-            return Constant(float(text))
-        if kind == "name":
-            return self._call(text) if self._next == "(" else Name(text)
-        if text == "(":
-            node = self._sum()
-            self._expect(")")
-            return node
-        raise FormulaError(f"has '{text}' where a number or a name is expected")
-
-    def _call(self, function: str) -> Node:
-        if function not in _FUNCTIONS:
-            raise FormulaError(
-                f"calls '{function}', which is not a function; the functions are: {', '.join(_FUNCTIONS)}"
-            )
-        self._expect("(")
-        arguments = [self._sum()]
-        while self._next == ",":
-            self._take()
-            arguments.append(self._sum())
-        self._expect(")")
-        wanted = _ARGUMENTS.get(function)
-        if wanted is not None and len(arguments) != wanted:
-            raise FormulaError(f"gives {function} {len(arguments)} arguments; it takes {wanted}")
-        return Operation(function, tuple(arguments))
+def _masked(token: re.Match[str]) -> str:
+    found = token[0]
+    match token.lastgroup:
+        case "number" if math.isinf(float(found)):
+            raise FormulaError(f"has the number '{found[:20]}', which is too large")
+        case "number":
+            return "1" * len(found)
+        case "name":
+            return "x" * len(found)
+        case "space":
+            return " "
+        case "other":
+            raise FormulaError(f"has {found[:20]!r}, which is neither a number, a name nor an operator")
+    return found
 
 
-def _tokens(text: str) -> Iterator[tuple[str, str]]:
-    place = 0
-    text = text.rstrip()
-    while place < len(text):
-        match = _TOKEN.match(text, place)
-        if match is None:
-            found = text[place:].split()[0][:20]
-            raise FormulaError(f"has {found!r}, which is neither a number, a name nor an operator")
-        assert match.lastgroup is not None
-        yield match.lastgroup, match[match.lastgroup]
-        place = match.end()
+def _too_deep() -> FormulaError:
+    return FormulaError(
+        f"has more than {DEEPEST} operations inside each other, or terms in a row; split it into figures"
+    )
+
+
+def _node(found: ast.expr, text: str, depth: int = 0) -> Node:
+    """The part of a formula that Python's parser found in its masked text."""
+    if depth == DEEPEST:
+        raise _too_deep()
+    written = text[found.col_offset : found.end_col_offset]
+    match found:
+        case ast.Constant():
+            return float(written)
+        case ast.Name():
+            return written
+        case ast.UnaryOp(op=ast.UAdd()):
+            return _node(found.operand, text, depth + 1)
+        case ast.UnaryOp(op=ast.USub()):
+            return Operation("negative", (_node(found.operand, text, depth + 1),))
+        case ast.BinOp() if type(found.op) in _OPERATORS:
+            sides = (_node(found.left, text, depth + 1), _node(found.right, text, depth + 1))
+            return Operation(_OPERATORS[type(found.op)], sides)
+        case ast.Call(func=ast.Name(), keywords=[]):
+            arguments = tuple(_node(each, text, depth + 1) for each in found.args)
+            return _call(text[found.func.col_offset : found.func.end_col_offset], arguments)
+    raise FormulaError(f"has '{written[:20]}', which is neither a number, a name nor an operation")
+
+
+def _call(function: str, arguments: tuple[Node, ...]) -> Node:
+    if function not in _FUNCTIONS:
+        raise FormulaError(f"calls '{function}', which is not a function; the functions are: {', '.join(_FUNCTIONS)}")
+    wanted = _ARGUMENTS.get(function, max(1, len(arguments)))
+    if len(arguments) != wanted:
+        raise FormulaError(f"gives {function} {len(arguments)} arguments; it takes {wanted}")
+    return Operation(function, arguments)

@@ -1,4 +1,4 @@
-"""System calls that Python has no function for, signals around a fork, and limits that a process puts on itself."""
+"""What Python lacks around the system: calls, signals around a fork, limits of a process, files written as a whole."""
 
 import ctypes
 import os
@@ -20,15 +20,34 @@ _SET_PDEATHSIG, _GET_DUMPABLE, _SET_DUMPABLE, _SET_NO_NEW_PRIVS = 1, 3, 4, 38  #
 _OPEN_FILES = 16
 REQUESTS_TO_END = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
+# What the kernel kills first where memory runs out: a decoder costs one file, a worker one case, the child process of a
+# batch a few teams. Zygotes and the main process, which everything depends on, keep the score that they started with.
+DECODER_OOM_SCORE, WORKER_OOM_SCORE, TEAMS_OOM_SCORE = 1000, 900, 500
+
 
 class RequestToEnd:
-    """Whether a command's handler was called. What the handler raises may be lost in a callback, so long-running work
-    checks this. Not an `Event`: a handler that interrupts itself would wait forever for the lock of one."""
+    """Whether a command's signal handler was called. What the handler raises may be dropped in a callback, so
+    long-running work checks this. Not an `Event`: a handler that interrupts itself would wait forever for its lock."""
 
     was_made = False
 
 
 request_to_end = RequestToEnd()
+
+
+@contextmanager
+def whole_file(path: Path) -> Iterator[Path]:
+    """A temporary file beside `path` that replaces it when the context ends without an error.
+
+    A reader, also on another machine, finds the old file, none, or the whole new one.
+    """
+    temporary = path.with_name(f".{path.name[:150]}.{os.uname().nodename[:50]}.{os.getpid()}")
+    try:
+        yield temporary
+        temporary.replace(path)
+    finally:
+        with suppress(OSError):
+            temporary.unlink()
 
 
 def is_linux() -> bool:
@@ -62,8 +81,8 @@ def _checked(result: int) -> int:
 def signals_blocked() -> Iterator[None]:
     """Block requests to end while a process is forked, or while temporary files are deleted.
 
-    What their handler raises in one of Python's own functions around a fork is printed and lost, and the process would
-    go on as if nobody had asked it to end. The new process calls `unblock_signals` once it has its own handlers.
+    What their handler raises in one of Python's own functions around a fork is printed and dropped, and the process
+    would go on as if nobody had asked it to end. The new process calls `unblock_signals` once it has its own handlers.
     """
     before = signal.pthread_sigmask(signal.SIG_BLOCK, REQUESTS_TO_END)
     try:
@@ -111,7 +130,7 @@ class Limits:
 
 
 def limit_resources(resources: Sequence[tuple[int, int]]) -> None:
-    """Put limits in force, permanently."""
+    """Apply limits to this process, permanently."""
     for what, value in resources:
         resource.setrlimit(what, (value, value))
 
@@ -122,7 +141,9 @@ def refuse_new_privileges() -> None:
 
 
 def die_with(parent: int) -> None:
-    """End this process when its parent ends, also if that happened already."""
+    """End this process when its parent ends, also if that happened already. On Linux only."""
+    if not is_linux():
+        return
     prctl(_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:
         os.kill(os.getpid(), signal.SIGKILL)

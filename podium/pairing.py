@@ -93,8 +93,8 @@ class Layout:
     any_extension every extension of an input's or file's name may be removed, not only those of known formats
     suffixes      endings that a name may have and the case does not (channels of nnU-Net)
     job_pattern   a job's pk that names the case, as the last resort
-    telling       other names of files that no other challenge has; templates with more than a case and an ending are
-                  such names too
+    distinctive_names  other names of files that no other challenge has; templates with more than a case and an ending
+                  are such names too
     words         how predictions are named, for messages [from the templates]
     """
 
@@ -109,7 +109,7 @@ class Layout:
     any_extension: bool = False
     suffixes: tuple[str, ...] = ()
     job_pattern: re.Pattern[str] | None = None
-    telling: re.Pattern[str] | None = None
+    distinctive_names: re.Pattern[str] | None = None
     words: str = ""
 
     def recognises(self, names: SubmissionNames) -> bool:
@@ -119,7 +119,10 @@ class Layout:
         templates = [template for template in self.files if not template.is_bare]
         return any(
             any(template.match(name) for template in templates)
-            or (self.telling is not None and self.telling.fullmatch(PurePosixPath(name).name.lower()) is not None)
+            or (
+                self.distinctive_names is not None
+                and self.distinctive_names.fullmatch(PurePosixPath(name).name.lower()) is not None
+            )
             for name in names.files
         )
 
@@ -188,7 +191,8 @@ class CaseNames:
 
     def find(self, *names: str) -> str | None:
         """The first expected case among the names; where the cases are not known, the shortest name is taken."""
-        stems = [stem for name in names for stem in self._without_suffix(name) if stem]
+        endings = ("", *self._layout.suffixes)
+        stems = [stem for name in names for end in endings if name.endswith(end) and (stem := name.removesuffix(end))]
         if self._by_key is None:
             shortest = min(stems, key=len, default=None)
             if shortest is None or not self._layout.ignore_case:
@@ -228,9 +232,6 @@ class CaseNames:
             stems.append(stems[-1].rpartition(".")[0])
         return self.find(*stems)
 
-    def _without_suffix(self, name: str) -> list[str]:
-        return [name, *(name.removesuffix(suffix) for suffix in self._layout.suffixes if name.endswith(suffix))]
-
     def _key(self, name: str) -> str:
         composed = normalize_nfc(name)
         return composed.casefold() if self._layout.ignore_case else composed
@@ -240,11 +241,11 @@ def pair(submission: Submission, layout: Layout, cases: Collection[str] | None) 
     """Sort a submission by case; without a list of cases every name is taken as a case."""
     sorter = _Sorter(layout, cases)
     for job in submission.jobs:
-        sorter.add_job(job)
+        sorter.add(job, *sorter.case_of_job(job))
     for file in submission.files:
         sorter.add_file(file.name, file, None)
-    for refused in submission.refused:
-        sorter.add_file(refused.name, None, refused.reason)
+    for name, reason in submission.refused:
+        sorter.add_file(name, None, reason)
     return sorter.pairing
 
 
@@ -313,14 +314,11 @@ class _Sorter:
             for name, entry in read(file):
                 case = self._names.of_file(name)
                 reason = "" if case is not None else f"it {NOT_EXPECTED}{self._hint(name)}"
-                self._add(entry, case, reason)
+                self.add(entry, case, reason)
         except Refused as refusal:
             raise SubmissionError(str(refusal)) from None
 
-    def add_job(self, job: Job) -> None:
-        self._add(job, *self._case_of_job(job))
-
-    def _case_of_job(self, job: Job) -> tuple[str | None, str]:
+    def case_of_job(self, job: Job) -> tuple[str | None, str]:
         """The case, or why there is none."""
         layout, names = self._layout, self._names
         inputs = [job.inputs[slug].name for slug in layout.inputs if slug in job.inputs]
@@ -346,7 +344,7 @@ class _Sorter:
         listed = ", ".join(f"'{name}'" for name in others[:_NAMED]) or "none with a name"
         return None, f"no input is an expected case ({listed})"
 
-    def _add(self, source: Job | Entry, case: str | None, reason: str) -> None:
+    def add(self, source: Job | Entry, case: str | None, reason: str) -> None:
         if case is None:
             self._leave_out(source.label, reason)
         else:

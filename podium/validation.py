@@ -12,19 +12,26 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from podium.challenges import KINDS, challenge_for_format, challenge_from_settings, load_challenge, published_settings
-from podium.challenges.base import AnyChallenge
-from podium.challenges.format import read_challenge_folders
-from podium.errors import UsageError, first_problem, preload_readers, read_given
+from podium.challenges import (
+    challenge_class,
+    challenge_for_format,
+    challenge_from_settings,
+    load_challenge,
+    published_settings,
+)
+from podium.challenges.challenge import AnyChallenge
+from podium.challenges.ground_truth import read_challenge_folders
+from podium.challenges.settings import KIND_NAMES
+from podium.errors import UsageError, first_problem, read_given
 from podium.evaluation import AnyPath, Task
 from podium.execution.executor import Executor, available_workers
 from podium.execution.processes import Processes
-from podium.figures import html_table
-from podium.platform.metrics_file import sorted_outside
+from podium.packages import preload_readers
+from podium.platform.metrics_file import html_table, sorted_outside
 from podium.platform.submission import Submission, SubmissionShape, open_submission, submission_names
 from podium.readers.files import escape_for_display
 from podium.readers.images import Geometry
-from podium.sandbox.decoders import decoders
+from podium.sandbox.client import decoders
 
 MISSING = "is missing."
 _UNPACKED_LIMIT_BYTES = 64 * 1024**3  # without a case list the size of the predictions is unknown
@@ -77,7 +84,7 @@ def read_manifest(path: Path) -> Manifest:
         manifest = Manifest.model_validate_json(read_given(path))
     except ValidationError as error:
         raise UsageError(f"{path} is not a case list made by 'podium manifest': {first_problem(error)}.") from None
-    if manifest.kind not in KINDS:
+    if manifest.kind not in KIND_NAMES:
         raise UsageError(f"{path} is for a challenge of the kind '{manifest.kind}', which is not known here.")
     return manifest
 
@@ -94,9 +101,10 @@ class Problem:
 class ValidationReport:
     """What was checked, and what is wrong with it.
 
-    warnings       what is not wrong but may cost points
-    case_warnings  the same by case
-    not_checked    what the evaluation checks and could not be checked here
+    Attributes:
+        warnings: what is not wrong but may cost points.
+        case_warnings: these warnings by case.
+        not_checked: what the evaluation checks and could not be checked here.
     """
 
     challenge: str
@@ -129,12 +137,14 @@ def validate(
 ) -> ValidationReport:
     """Check a submission without references, as the evaluation would read it: every problem at once.
 
-    cases         the challenge's public case list, or its file as `podium manifest` writes it: it adds what is missing,
-                  extra or of a wrong shape
-    challenge     without a case list, which challenge it is; by default what the submission looks like
-    ground_truth  a challenge's folder, or a folder of several: without a case list, a declared challenge needs its
-                  challenge.toml; references are not read
-    executor      what works on the cases; by default as many processes as there are cores
+    Args:
+        submission: a folder or an archive.
+        cases: the challenge's public case list, or its file as `podium manifest` writes it. It adds what is missing,
+            extra or of a wrong shape.
+        challenge: without a case list, which challenge it is; by default what the submission looks like.
+        ground_truth: a challenge's folder, or a folder of several. Without a case list, a declared challenge needs its
+            challenge.toml; references are not read.
+        executor: what works on the cases; by default as many processes as there are cores.
     """
     executor = executor or Processes(workers=available_workers())
     submission = Path(submission)
@@ -145,19 +155,19 @@ def validate(
         chosen = _challenge_without_manifest(submission, challenge, Path(ground_truth) if ground_truth else None)
     limit = _UNPACKED_LIMIT_BYTES
     if manifest:
-        limit = chosen.format.submission_bytes(list(manifest.cases.values()))
+        limit = chosen.submission_bytes(list(manifest.cases.values()))
     shape = manifest.submission if manifest else "any"
-    libraries = chosen.format.libraries
+    libraries = chosen.libraries
     with (
         decoders(libraries=libraries, logged=False) as found,
         open_submission(submission, max_bytes=limit, shape=shape) as opened,
     ):
-        collected = chosen.format.collect(opened, manifest.cases.keys() if manifest else None)
+        collected = chosen.pair(opened, manifest.cases.keys() if manifest else None)
 
         def check(case: str) -> Sequence[str]:
             shapes = manifest.cases[case] if manifest else None
             geometries = (manifest.geometries or {}).get(case, {}) if manifest else {}
-            return chosen.format.check_prediction(collected.predictions[case], shapes, geometries)
+            return chosen.check_prediction(collected.predictions[case], shapes, geometries)
 
         lost_folder = _lost_folder(chosen, opened, expected=manifest.cases if manifest else None)
         predicted = sorted(collected.predictions)
@@ -192,7 +202,7 @@ def _lost_folder(challenge: AnyChallenge, submission: Submission, *, expected: C
     """A warning where all files are in one folder and their cases are known by its name alone."""
     names = [file.name for file in submission.files]
     folder = os.path.commonpath([PurePosixPath(name).parent for name in names]) if names else ""
-    templates = challenge.format.layout.files
+    templates = challenge.layout.files
     for name in names if folder and (expected is None or len(expected) > 1) else ():
         rest = name[len(folder) + 1 :]
         if any(each.match(name) for each in templates) and not any(each.match(rest) for each in templates):
@@ -207,19 +217,20 @@ def _not_checked(challenge: AnyChallenge, manifest: Manifest | None) -> Iterator
     """What only a case list says, or a newer one."""
     if manifest is None:
         yield "which cases are expected"
-        if challenge.format.libraries:
+        if challenge.libraries:
             yield "the sizes of arrays and images"
-    if "SimpleITK" in challenge.format.libraries and (manifest is None or manifest.geometries is None):
+    if "SimpleITK" in challenge.libraries and (manifest is None or manifest.geometries is None):
         yield "the spacing, origin and direction of images"
 
 
 def challenges_at_hand(ground_truth: Path | None) -> Mapping[str, AnyChallenge]:
     """Challenges whose predictions can be read without a case list, by name: the kinds in code, and the declared
     challenges whose challenge.toml is in the ground truth; no reference is read."""
-    found = {name: challenge_for_format(name) for name, kind in KINDS.items() if kind.format_settings is not None}
+    in_code = [kind for kind in KIND_NAMES if challenge_class(kind).without_settings is not None]
+    found = {kind: challenge_for_format(kind) for kind in in_code}
     if ground_truth is not None and ground_truth.is_dir():
         for name, folder in read_challenge_folders(ground_truth).items():
-            if KINDS[folder.common.kind].format_settings is None:
+            if folder.common.kind not in in_code:
                 found[name] = load_challenge(folder)
     return found
 
@@ -229,7 +240,7 @@ def _challenge_without_manifest(submission: Path, named: str | None, ground_trut
     choices = ", ".join(sorted(known))
     if named is None:
         names = submission_names(submission)
-        fitting = [name for name, each in known.items() if each.format.recognises(names)]
+        fitting = [name for name, each in known.items() if each.recognises(names)]
         if len(fitting) != 1:
             raise UsageError(f"Name the challenge with --challenge ({choices}), or give its case list with --cases.")
         named = fitting[0]

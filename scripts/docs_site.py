@@ -6,18 +6,17 @@
 The pages are written for GitHub: they link to files of the repository. The site has a copy of every such file.
 """
 
-import argparse
 import inspect
 import json
 import posixpath
 import re
+import textwrap
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
 from typing import Any, get_type_hints
 
-import griffe
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 
@@ -31,7 +30,7 @@ from podium.challenges.declared.catalogue.base import (
     joined_path,
 )
 from podium.challenges.declared.catalogue.regions import RegionMetric, RegionSettings
-from podium.cli.main import make_parser
+from podium.cli.main import COMMANDS, load_command, overview
 from podium.errors import PodiumError
 from podium.metrics.declaration import Figure
 from podium.metrics.engines import engine_named
@@ -39,14 +38,13 @@ from podium.metrics.engines import engine_named
 ROOT = Path(__file__).resolve().parent.parent
 GALLERY_PAGE, METRICS_PAGE = ROOT / "docs/gallery.md", ROOT / "docs/metrics.md"
 _OUTSIDE = re.compile(r"(?<=\]\()\.\./([^)#\s]+)")  # the target of a link to a file that is not in docs/
-_COLUMNS = re.compile(r"^\w[\w., ]*  +\S")
 _FENCED = re.compile(r"^( *)```.*?^\1```$", re.MULTILINE | re.DOTALL)
 
 _GALLERY_TOP = """# Gallery: published challenges as challenge.toml
 
-Each folder of [gallery/](../gallery/) is a published challenge as a [declared challenge](declared.md), with
-the sources of its rules, small synthetic references and teams, and what these must score by an independent reading of
-the rules. To start from one:
+Each folder of [gallery/](../gallery/) is a published challenge as a [declared challenge](declared.md), with small
+synthetic references and teams, and what these must score by an independent reading of the rules. The file of an entry
+begins with the sources of its rules and with what it leaves out. To start from one:
 
 ```bash
 podium new my-challenge --like panther
@@ -61,8 +59,7 @@ def gallery_page() -> str:
     entries = {path.parent.name: path.read_text(encoding="utf-8") for path in ROOT.glob("gallery/*/challenge.toml")}
     rows = [_gallery_row(name, entries[name]) for name in sorted(entries)]
     table = ["| entry | task | values | metrics | ranked by |", "| --- | --- | --- | --- | --- |", *rows]
-    notes = [_gallery_note(name, entries[name]) for name in sorted(entries)]
-    return "\n".join([_GALLERY_TOP, *table, "", *notes])
+    return "\n".join([_GALLERY_TOP, *table, ""])
 
 
 def _gallery_row(name: str, text: str) -> str:
@@ -70,20 +67,14 @@ def _gallery_row(name: str, text: str) -> str:
     task = _heading(text)[0].rstrip(".")
     values = _code(dict.fromkeys(value["kind"] for value in content["values"].values()))
     metrics = _code(dict.fromkeys(metric["kind"] for metric in content["metrics"]))
-    return f"| [`{name}`](#{name}) | {task} | {values} | {metrics} | {_ranked_by(content['ranking'])} |"
+    link = f"[`{name}`](../gallery/{name}/challenge.toml)"
+    return f"| {link} | {task} | {values} | {metrics} | {_ranked_by(content['ranking'])} |"
 
 
 def _ranked_by(ranking: Mapping[str, Any]) -> str:
     by = [ranking["by"]] if isinstance(ranking["by"], str) else ranking["by"]
     figures = _code(by) if len(by) <= 3 else f"{len(by)} figures, such as {_code(by[:1])}"
     return f"{figures}, by `{ranking['method']}`" if "method" in ranking else figures
-
-
-def _gallery_note(name: str, text: str) -> str:
-    """What the file says of its sources and of what it leaves out, as it stands there."""
-    said = "\n".join(_heading(text)[1:]).strip("\n")
-    file = f"[gallery/{name}/challenge.toml](../gallery/{name}/challenge.toml)"
-    return f"## {name}\n\n{file}\n\n```text\n{said}\n```\n"
 
 
 def _heading(text: str) -> list[str]:
@@ -119,13 +110,11 @@ since a missing answer is wrong for its true class but a false positive nowhere;
 `ap` of detections, `fp` of `lesions`, `bleu_4` and pooled counts, since a missing case counts as an empty answer, which
 teams may also send; and `pearson`, `spearman`, `icc`, `ccc` and `bias`, since one case has no worst value in them.
 
-"By" is the package that computes a metric under `engine = "monai"`, the default. Under `engine = "native"` Podium's own
-code takes the place of MONAI and scikit-learn and gives the same figures to within 1e-6
-([engines](organisers.md#engines)). Bootstrap replicates are always computed by Podium's own code. Surface elements
-(`boundary = "surface"`), pooled percentiles (`combine = "pooled"`), pooled counts (`over = "pooled"`) and weighted
-kappa with missing answers have one implementation, Podium's. `metrics.json` says under `computed_by` what computed each
-metric, with versions. The confusion matrix is that of grand-challenge-metrics, which was called evalutils before its
-version 0.6.
+"By" is the package that computes a metric under `engine = "monai"`, the default ([engines](organisers.md#engines)).
+Bootstrap replicates, surface elements (`boundary = "surface"`), pooled percentiles (`combine = "pooled"`), pooled
+counts (`over = "pooled"`) and weighted kappa with missing answers are computed by Podium's own code under both engines.
+`metrics.json` says under `computed_by` what computed each metric, with versions. The confusion matrix is that of
+grand-challenge-metrics (formerly evalutils).
 """
 _WHEN_ABSENT = {
     "tolerance_mm": "required, unless `tolerance_px` is given, or `tolerances_mm` for every region",
@@ -149,8 +138,8 @@ def metrics_page() -> str:
     parts = [_METRICS_TOP]
     for compares, kinds in groupby(metric_kinds(), key=lambda kind: kind.compares):
         parts.append(f"## {' and '.join(compares)}\n")
-        parts.append("| kind | definition | by | figure | of | better | from | to | empty | further keys |")
-        parts.append("| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |")
+        parts.append("| kind | definition | by | figure | of | better, range | empty | further keys |")
+        parts.append("| --- | --- | --- | --- | --- | --- | --- | --- |")
         group = list(kinds)
         parts += [row for kind in group for row in _metric_rows(kind)]
         parts.append("")
@@ -169,9 +158,7 @@ def _metric_rows(kind: MetricKind) -> Iterator[str]:
             package if number == 0 else "",
             f"`{joined_path(kind.name, '<region>' * isinstance(kind, RegionMetric), name)}`",
             "all cases" if isinstance(kind, CohortValueMetric) or getattr(kind, "only_pooled", False) else "per case",
-            figure.direction,
-            f"{figure.lowest:g}",
-            f"{figure.highest:g}{' ' + figure.unit if figure.unit else ''}",
+            f"{figure.direction}, {figure.lowest:g} to {figure.highest:g}{' ' + figure.unit if figure.unit else ''}",
             _where_empty(figure),
             keys if number == 0 else "",
         ]
@@ -193,17 +180,18 @@ def _where_empty(figure: Any) -> str:
 
 
 def _keys_of(kinds: Sequence[MetricKind]) -> Iterator[str]:
-    """What the keys mean, as the settings' own words say."""
+    """What the keys mean, as the docstrings of the settings say, each once per group."""
     models = dict.fromkeys(kind.settings_model for kind in kinds if _own_keys(kind.settings_model))
+    explained: set[type] = {MetricSettings, RegionSettings}
     for model in models:
         named = ", ".join(f"`{kind.name}`" for kind in kinds if kind.settings_model is model)
-        yield f"Keys of {named}:\n"
-        inherited = [each for each in reversed(model.__mro__) if each.__name__.endswith("Settings")]
-        for each in inherited:
-            if issubclass(each, MetricSettings) and each not in (MetricSettings, RegionSettings):
+        defaults = "; ".join(f"`{name}` {_default_of(name, model)}" for name in _own_keys(model))
+        yield textwrap.fill(f"Defaults of {named}: {defaults}.", 120, break_on_hyphens=False) + "\n"
+        for each in reversed(model.__mro__):
+            if issubclass(each, MetricSettings) and each not in explained:
+                explained.add(each)
                 words = inspect.cleandoc(each.__doc__ or "")
                 yield f"{words}\n" if words.startswith("`") else f"```text\n{words}\n```\n"
-        yield "Defaults:\n\n" + "".join(f"- `{name}`: {_default_of(name, model)}\n" for name in _own_keys(model))
 
 
 def _own_keys(model: type[MetricSettings]) -> Sequence[str]:
@@ -223,17 +211,9 @@ def _default_of(name: str, model: type[MetricSettings]) -> str:
 
 def commands_page() -> str:
     """The help of every command, as the terminal shows it."""
-    parser, _ = make_parser()
-    shown = [f"## {name}\n\n```text\n{each.format_help().strip()}\n```\n" for name, each in _commands("podium", parser)]
+    parsers = [overview(), *(load_command(name)[1] for name in COMMANDS)]
+    shown = [f"## {each.prog}\n\n```text\n{each.format_help().strip()}\n```\n" for each in parsers]
     return "\n".join(["# Commands\n\nWhat `--help` shows.\n", *shown])
-
-
-def _commands(name: str, parser: argparse.ArgumentParser) -> Iterator[tuple[str, argparse.ArgumentParser]]:
-    yield name, parser
-    for action in parser._actions:
-        if isinstance(action, argparse._SubParsersAction):
-            for verb, each in action.choices.items():
-                yield from _commands(f"{name} {verb}", each)
 
 
 def api_page() -> str:
@@ -244,17 +224,6 @@ def api_page() -> str:
     named = {getattr(podium, name): f"podium.{name}" for name in podium.__all__ if not name.startswith("_")}
     parts = [f"::: {named.get(each, f'{each.__module__}.{each.__qualname__}')}\n" for each in shown]
     return "\n".join(["# Python\n\nWhat `from podium import ...` offers, and what it returns and raises.\n", *parts])
-
-
-class AlignedDocstrings(griffe.Extension):
-    """Our docstrings have columns, such as `name  what it is`: Markdown would join their lines."""
-
-    def on_instance(self, *, obj: griffe.Object, **_: object) -> None:
-        if obj.docstring is not None:
-            parts = re.split(r"\n{2,}", obj.docstring.value)
-            obj.docstring.value = "\n\n".join(
-                f"```text\n{each}\n```" if _COLUMNS.match(each) else each for each in parts
-            )
 
 
 # The hook of MkDocs.

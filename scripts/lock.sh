@@ -1,10 +1,12 @@
 #!/usr/bin/env bash
-# Writes scripts/requirements.lock (the image), scripts/requirements-dev.lock (.venv) and podium/tools/arena/deploy/requirements.lock (the arena's
-# server) from the pins of requirements.txt and pyproject.toml: every package, those they need included, with the hashes of
-# its files.
+# Writes the locks: every package, including indirect ones, with the hashes of its files.
 #
-#   scripts/lock.sh             after a change of a pin; packages without a pin keep their versions
-#   scripts/lock.sh --upgrade   takes the newest versions of packages without a pin
+#   scripts/requirements.lock                         the image, from requirements.txt (exact versions)
+#   scripts/requirements-dev.lock                     .venv, from pyproject.toml (ranges), within the image's lock
+#   podium/tools/arena/deploy/requirements.lock       the arena's server, from the requirements.txt beside it
+#
+#   scripts/lock.sh             after a change of one of these; all other packages keep their versions
+#   scripts/lock.sh --upgrade   takes the newest versions that the ranges allow
 #
 # Needs uv: .venv has it. torch is a CPU build: from the folder that pip is configured with (find-links) where it holds
 # one, else from PyTorch's CPU index; TORCH_INDEX names another index.

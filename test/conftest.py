@@ -20,24 +20,11 @@ for request, usual in ((signal.SIGINT, signal.default_int_handler), (signal.SIGH
         signal.signal(request, usual)
 
 
-SLOW = {
-    *("batch", "simulation", "samples", "hostile", "sandbox", "execution"),
-    *("test_docs_blocks.py", "test_install.py", "test_invoke.py", "test_kill.py", "test_proxy.py"),
-    *("test_web.py", "test_web_refusals.py", "test_web_serve.py"),
-}
-"""Tests that start clusters, servers, installations, decoders or many commands, kill processes, or draw all samples."""
 LONGEST_FIRST = ("container/", "tools/batch/", "tools/simulation/", "execution/", "sandbox/", "tools/", "test_")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what `--fast` leaves out, by folder and name; begin with what takes long, so that no worker ends alone."""
-    for item in items:
-        if item.path.name.startswith("test_browser_"):
-            item.add_marker("browser")
-        elif item.path.parent.name == "container":
-            item.add_marker("container")
-        elif {item.path.name, item.path.parent.name} & SLOW:
-            item.add_marker("slow")
+    """Begin with what takes long, so that no worker ends alone."""
     items.sort(key=_place)
 
 
@@ -46,21 +33,18 @@ def _place(item: pytest.Item) -> int:
     return next((place for place, start in enumerate(LONGEST_FIRST) if name.startswith(start)), len(LONGEST_FIRST))
 
 
-SERIAL = {
-    *("challenges", "declared", "platforms", "report", "ranking", "judge", "literal", "gallery"),
-    *("test_cli.py", "test_evaluation.py", "test_freehand.py", "test_validation.py"),
-}
-# What they read submitted files with.
+# What submitted files are read with, and what the commands score with.
 DECODERS = ("podium.evaluation.decoders", "podium.validation.decoders", "podium.tools.report.overlays.decoders")
-EXECUTOR = "podium.cli.arguments.Processes"  # what the commands score with
+EXECUTOR = "podium.cli.arguments.Processes"
 
 
-@pytest.fixture(scope="module", autouse=True)
-def _serial(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Tests of rules read and score in their own process: without forks a small evaluation takes milliseconds."""
-    if not {request.path.name, request.path.parent.name} & SERIAL:
-        yield
-        return
+@pytest.fixture(scope="module")
+def in_process() -> Iterator[None]:
+    """Read and score in the test's own process: without forks a small evaluation takes milliseconds.
+
+    For tests of rules. How files are read and scored in processes of their own is tested in sandbox/, execution/,
+    hostile/, container/, and with the fixture `processes`.
+    """
     from podium.execution.executor import Serial
 
     with pytest.MonkeyPatch.context() as monkeypatch:

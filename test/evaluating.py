@@ -1,8 +1,10 @@
-"""`podium evaluate` in the test's own process, for every test that needs scores."""
+"""Commands in the test's own process, above all `podium evaluate` for every test that needs scores."""
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
+
+import pytest
 
 from podium.cli import main
 
@@ -41,3 +43,22 @@ class Run:
     @property
     def rows(self) -> dict[str, dict[str, Any]]:
         return {row["case"]: row for row in self.metrics["results"]}
+
+
+class Ended(NamedTuple):
+    """One command: exit code and streams."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def last_line(self) -> str:
+        return self.err.splitlines()[-1] if self.err else ""
+
+
+def run_podium(capfd: pytest.CaptureFixture[str], *arguments: str | Path) -> Ended:
+    """Any command in the test's own process."""
+    capfd.readouterr()
+    code = main([str(argument) for argument in arguments])
+    return Ended(code, *capfd.readouterr())

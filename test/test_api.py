@@ -45,24 +45,19 @@ def test_evaluate_gives_what_the_command_writes(tmp_path: Path, capfd: pytest.Ca
     assert result.document() == json.loads((tmp_path / "api/metrics.json").read_text())
 
 
-def test_executors_give_the_same_figures_and_no_file_without_an_output(tmp_path: Path) -> None:
-    before = sorted(tmp_path.iterdir())
+def test_executors_give_the_same_figures_and_no_file_without_an_output(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
     serial = evaluate(str(REPORTS / "cuspid"), ground_truth=str(TRUTH), executor=Serial())
     assert serial == evaluate(REPORTS / "cuspid", ground_truth=ROOT / "ground-truth", challenge="reports")
-    assert sorted(tmp_path.iterdir()) == before
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_errors_are_raised_for_whom_they_concern(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SubmissionError, match="The submission is empty"):
         evaluate(tmp_path, ground_truth=TRUTH, executor=Serial())
     assert capfd.readouterr() == ("", "")
-
-
-def test_validate(tmp_path: Path) -> None:
-    fine = ROOT / "test/submissions/carotid/bifurcation"
-    assert validate(fine, challenge="carotid", ground_truth=ROOT / "ground-truth", executor=Serial()).problems == []
-    (tmp_path / "reports.json").write_text('{"A": 5}')
-    assert [problem.where for problem in validate(tmp_path, executor=Serial()).problems] == ["A"]
 
 
 def test_rank(tmp_path: Path) -> None:
@@ -248,31 +243,19 @@ def test_a_result_in_a_notebook(carotid: OpenChallenge) -> None:
 
 
 def test_what_has_no_value_stays_without_one() -> None:
-    rows = [
-        CaseResult(case=case, status="scored", metrics={"dice": {"a": value}})
-        for case, value in (("1", None), ("2", 0.5))
-    ]
-    frame = made_result(rows).to_frame()
-    assert [math.isnan(value) for value in frame.value] == [True, False]
-    assert "<td>–</td>" in made_result(rows)._repr_html_()
+    result = made_result({"1": {"dice": {"a": None}}, "2": {"dice": {"a": 0.5}}})
+    assert [math.isnan(value) for value in result.to_frame().value] == [True, False]
+    assert "<td>–</td>" in result._repr_html_()
 
 
-def made_result(rows: list[CaseResult]) -> MetricsFile:
-    return MetricsFile(
-        schema=SCHEMA_NAME,
-        challenge="<b>mine",
-        kind="declared",
-        title="",
-        version="1",
-        settings={},
-        aggregates={"score": 1.0},
-        counts=Counts.of(rows),
-        results=rows,
-    )
+def made_result(cases: dict[str, dict[str, Any]]) -> MetricsFile:
+    rows = [CaseResult(case=case, status="scored", metrics=metrics) for case, metrics in cases.items()]
+    head = {"schema": SCHEMA_NAME, "challenge": "<b>mine", "kind": "declared", "title": "", "version": "1"}
+    return MetricsFile(**head, settings={}, aggregates={"score": 1.0}, counts=Counts.of(rows), results=rows)
 
 
 def test_nothing_in_a_notebook_is_markup(tmp_path: Path) -> None:
-    result = made_result([CaseResult(case="<script>", status="scored", metrics={"a&b": 1.0})])
+    result = made_result({"<script>": {"a&b": 1.0}})
     assert "<script>" not in result._repr_html_()
     assert "&lt;script&gt;" in result._repr_html_()
     assert "a&amp;b" in result._repr_html_()
@@ -293,11 +276,13 @@ def test_a_ranking_in_a_notebook(tmp_path: Path) -> None:
 
 
 def test_a_validation_in_a_notebook(tmp_path: Path) -> None:
-    fine = validate(REPORTS / "molar", challenge="reports", executor=Serial())
-    assert fine.ok
+    folder = ROOT / "test/submissions/carotid/bifurcation"
+    fine = validate(folder, challenge="carotid", ground_truth=ROOT / "ground-truth", executor=Serial())
+    assert (fine.ok, fine.problems) == (True, [])
     (tmp_path / "reports.json").write_text('{"<b>": 5}')
     report = validate(tmp_path, executor=Serial())
     assert not report.ok
+    assert [problem.where for problem in report.problems] == ["<b>"]
     assert repr(report) == "<reports: 1 predictions, 1 problems>"
     assert "&lt;b&gt;" in report._repr_html_()
 

@@ -13,7 +13,7 @@ from places import ROOT
 
 from podium import evaluate
 from podium.challenges.declared.catalogue import metric_names
-from podium.challenges.format import challenge_paths
+from podium.challenges.ground_truth import challenge_paths
 from podium.checking import Checked, check, compare_engines
 from podium.cli.main import main
 from podium.errors import GroundTruthError
@@ -87,28 +87,32 @@ def test_all_mistakes_of_the_settings_at_once_with_key_and_line(carotid: Path) -
         '[figures]\nscore = "0.8 * f1.macro + 0.2 * time_score"\ntwice = "2 * scores"\n[ranking]\nby = "score"\n'
     )
     assert checked(carotid).errors == [
+        "challenge.toml, line 2: 'titel' is not a known key; did you mean 'title'?",
         "challenge.toml: 'title' is missing.",
         "challenge.toml, line 4: 'per_case' is wrong: input should be 'full', 'anonymous' or 'none'.",
         "challenge.toml, line 5: 'expected_cases' is wrong: input should be greater than 0.",
-        "challenge.toml, line 2: 'titel' is not a known key; did you mean 'title'?",
         "challenge.toml, line 7: 'cases.groups' is wrong: it is not a regular expression: "
         "missing ), unterminated subpattern at position 0.",
-        "challenge.toml, line 26: 'time.baseline_seconds' is wrong: input should be greater than 0.",
         "challenge.toml, line 16: 'values.size.file' is wrong: a file name holds {case} once and no other placeholder, "
         "'{name}.h5' does not.",
         "challenge.toml, line 22: 'metrics.1.kind' is 'f2', which is not a metric; there are: "
         f"{', '.join(metric_names())}.",
-        "challenge.toml, line 29: 'figures.twice' names 'scores', which does not exist.",
+        "challenge.toml, line 26: 'time.baseline_seconds' is wrong: input should be greater than 0.",
     ]
 
 
-def test_formulas_are_checked_where_every_metric_is_wrong(carotid: Path) -> None:
+@pytest.mark.parametrize(
+    ("figures", "number"),
+    [('score = "0.5 * dice.mean"', 1), ('score = "0.5 * (dice.mean"', 2)],
+)
+def test_a_misspelt_metric_is_one_error_and_hides_no_wrong_formula(figures: str, number: int, carotid: Path) -> None:
     head = (carotid / "challenge.toml").read_text().partition("[[metrics]]")[0]
-    figures = '[[metrics]]\nkind = "dicee"\n[figures]\nscore = "0.5 * (dice.mean"\n[ranking]\nby = "score"\n'
-    (carotid / "challenge.toml").write_text(head + figures)
-    first, second = checked(carotid).errors
-    assert "'metrics.0.kind' is 'dicee', which is not a metric" in first
-    assert second.endswith("'figures.score' is wrong: the formula ends where ')' is expected.")
+    tables = f'[[metrics]]\nkind = "dicee"\n[figures]\n{figures}\n[ranking]\nby = "score"\ntie_break = ["dice.mean"]\n'
+    (carotid / "challenge.toml").write_text(head + tables)
+    found = checked(carotid).errors
+    assert [("metrics.0.kind" in error, "figures.score" in error) for error in found] == sorted(
+        [(True, False), (False, True)][:number], key=lambda each: each[0]
+    )
 
 
 def test_the_path_of_the_file_means_its_folder(carotid: Path) -> None:
@@ -132,20 +136,15 @@ def test_a_wrong_kind_hides_no_other_mistake(first_line: str, error: str, caroti
     assert second.startswith("challenge.toml, line 4: 'per_case' is wrong")
 
 
-def test_a_wrong_setting_hides_no_broken_reference(carotid: Path) -> None:
-    change(carotid, "tolerance_px = 3.0", "tolerance = 3.0")
+def test_a_wrong_name_of_a_figure_hides_no_broken_reference_but_a_wrong_table_does(carotid: Path) -> None:
     change(carotid, "+ 0.2 * time_score", "+ 0.2 * speed")
     (carotid / "references/a_label.h5").write_bytes(b"no HDF5")
-    found = checked(carotid)
-    assert [error.split(":")[0] for error in found.errors] == [
-        f"challenge.toml, line {line(carotid, 'tolerance')}",
-        f"challenge.toml, line {line(carotid, 'score  ')}",
-        "references/a_label.h5",
-    ]
-    assert (
-        "References are checked with defaults in place of wrong settings; run the check again after fixing them."
-        in found.warnings
-    )
+    formula, reference = (error.split(":")[0] for error in checked(carotid).errors)
+    assert formula == f"challenge.toml, line {line(carotid, 'score  ')}"
+    assert reference == "references/a_label.h5"
+    change(carotid, "tolerance_px = 3.0", "tolerance = 3.0")
+    (table,) = (error.split(":")[0] for error in checked(carotid).errors)
+    assert table == f"challenge.toml, line {line(carotid, 'tolerance')}"
 
 
 def test_a_file_that_is_no_toml(carotid: Path) -> None:
@@ -295,7 +294,7 @@ def test_names_equal_but_for_letter_case(ignore_case: bool, carotid: Path) -> No
 def test_the_same_content_under_two_names(carotid: Path) -> None:
     for name in ("d", "e"):
         shutil.copy(carotid / "references/a_label.h5", carotid / f"references/{name}_label.h5")
-    assert checked(carotid).warnings == ["a, d, e: These references have the same content."]
+    assert checked(carotid).warnings == ["a, d and e: These references have the same content."]
 
 
 def test_names_of_channels(lesions: Path) -> None:
@@ -487,7 +486,7 @@ def test_exit_codes(carotid: Path, capfd: pytest.CaptureFixture[str]) -> None:
     assert out.splitlines()[:3] == [
         "carotid",
         "  error: references/odd: A reference is not named <case>_label.h5.",
-        "  warning: a, d: These references have the same content.",
+        "  warning: a and d: These references have the same content.",
     ]
     assert err == "Found 1 error and 1 warning; fix the errors before you build.\n"
     assert main(["check", str(carotid / "nowhere")]) == 2

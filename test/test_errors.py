@@ -5,7 +5,7 @@ from typing import Annotated, Any
 import pytest
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
-from podium.errors import all_problems, first_problem
+from podium.errors import all_problems, first_problem, listed
 
 
 class Inner(BaseModel):
@@ -58,3 +58,8 @@ def test_all_problems_in_their_order() -> None:
         "'inner.1.share' is missing",
         "'inner.1.colour' is not a known key",
     ]
+
+
+def test_lists_of_words() -> None:
+    assert [listed([]), listed(["a"]), listed(["a", "b"])] == ["", "a", "a and b"]
+    assert [listed(["a", "b", "c"], most=most) for most in (None, 3, 2)] == ["a, b and c"] * 2 + ["a, b and 1 more"]

@@ -27,8 +27,8 @@ from places import ROOT
 from readers.made import zip_bytes
 
 from podium.challenges import load_challenge
-from podium.challenges.declared.format import DeclaredFormat
-from podium.challenges.format import read_challenge_folders
+from podium.challenges.declared.challenge import DeclaredChallenge
+from podium.challenges.ground_truth import read_challenge_folders
 from podium.cli.main import main
 from podium.errors import Refused, UsageError
 from podium.evaluation import Task, evaluate, find_challenge, prepare
@@ -36,6 +36,8 @@ from podium.execution.executor import Serial
 from podium.execution.processes import Processes
 from podium.platform.submission import submission_names
 from podium.validation import challenges_at_hand
+
+pytestmark = pytest.mark.usefixtures("in_process")
 
 TEAMS = sorted(path.name for path in (ROOT / "test" / "submissions" / "carotid").iterdir())
 
@@ -133,7 +135,7 @@ def test_a_submission_in_which_every_case_fails_by_our_own_error(
     truth = write_ground_truth(tmp_path / "truth", dict.fromkeys(cases, 0))
     for case in (*cases, *(f"zebra_{number}" for number in range(60))):
         write_case(tmp_path / "s" / f"{case}_pred.h5")
-    monkeypatch.setattr("podium.challenges.declared.DeclaredScorer.compare", fail)
+    monkeypatch.setattr("podium.challenges.declared.challenge.DeclaredChallenge.compare", fail)
     run = evaluate(tmp_path / "s", ground_truth=truth)
     lines = run.out.splitlines()
     assert run.code == 1
@@ -578,6 +580,7 @@ def test_no_rows_at_all(files: Path, tmp_path: Path, evaluate: Any) -> None:
     assert run.metrics["counts"]["scored"] == 3
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("processes")
 @pytest.mark.parametrize("workers", ["1", "2", "7"])
 def test_same_bytes_whatever_the_number_of_workers(workers: str, tmp_path: Path, evaluate: Any) -> None:
@@ -589,6 +592,7 @@ def test_same_bytes_whatever_the_number_of_workers(workers: str, tmp_path: Path,
     assert (tmp_path / "output" / "metrics.json").read_bytes() == first
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("processes")
 def test_a_case_past_its_time_limit_is_failed(files: Path, evaluate: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """A real slow case: a count that sleeps, in a real worker."""
@@ -612,6 +616,7 @@ def test_a_case_past_its_time_limit_is_failed(files: Path, evaluate: Any, monkey
     assert run.rows["b"]["status"] == "scored"
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("processes")
 def test_cases_that_are_left_when_the_time_is_over_fail(
     files: Path, evaluate: Any, monkeypatch: pytest.MonkeyPatch
@@ -626,19 +631,20 @@ def test_cases_that_are_left_when_the_time_is_over_fail(
     assert evaluate(files, "--time-limit", "1000").metrics["counts"]["scored"] == 3
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("processes")
 def test_a_case_that_runs_when_the_time_is_over_fails(
     files: Path, evaluate: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Where the platform ends a run, nothing is uploaded: the limit must hold for a case that never ends, too."""
-    read = DeclaredFormat.read
+    read = DeclaredChallenge.read
 
     def never_ends(self: Any, prediction: Any, expected: Any, warnings: list[str]) -> Any:
         if prediction["risk"].name == "a_pred.h5":
             time.sleep(3600)
         return read(self, prediction, expected, warnings)
 
-    monkeypatch.setattr(DeclaredFormat, "read", never_ends)
+    monkeypatch.setattr(DeclaredChallenge, "read", never_ends)
     run = evaluate(files, "--time-limit", "15", "--workers", "2")
     assert run.code == 0
     assert run.rows["a"]["error"] == "The time limit was reached while this case was scored."
@@ -656,10 +662,11 @@ def test_a_time_limit_that_is_none(
     assert "error: argument --time-limit: " in capsys.readouterr().err.splitlines()[-1]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("processes")
 def test_workers_import_nothing_heavy_themselves(files: Path, evaluate: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """What scoring needs is loaded once, before forking: importing it in every worker costs each of them seconds."""
-    from podium.challenges.base import AnyChallenge, Challenge
+    from podium.challenges.challenge import AnyChallenge, Challenge
 
     real = Challenge.score
 
@@ -721,7 +728,7 @@ def test_what_is_kept_is_what_would_be_read(kind: str) -> None:
     task = prepared(kind)
     for case in task.cases:
         assert task.checked[case].packed is not None
-        assert same(task.expected(case), task.challenge.format.read_reference(task.references[case]))
+        assert same(task.expected(case), task.challenge.read_reference(task.references[case]))
 
 
 @pytest.mark.parametrize("limit", ["_KEPT_BYTES", "_LARGEST_BYTES"])
@@ -788,4 +795,4 @@ def test_several_challenges_need_a_name() -> None:
 def test_every_sample_is_recognised(submission: Path) -> None:
     names = submission_names(submission)
     known = challenges_at_hand(ROOT / "ground-truth")
-    assert [name for name, each in known.items() if each.format.recognises(names)] == [submission.parent.name]
+    assert [name for name, each in known.items() if each.recognises(names)] == [submission.parent.name]

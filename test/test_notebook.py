@@ -6,10 +6,14 @@ python test/test_notebook.py    # writes the outputs again
 import os
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import nbformat
+import pytest
 from nbclient import NotebookClient
 from places import ROOT
+
+pytestmark = pytest.mark.slow
 
 NOTEBOOK = ROOT / "docs" / "notebook.ipynb"
 
@@ -19,12 +23,8 @@ def executed() -> Any:
     client = NotebookClient(
         notebook, timeout=300, kernel_name="python3", resources={"metadata": {"path": ROOT / "docs"}}
     )
-    before = os.environ.get("PYTHONPATH")
-    os.environ["PYTHONPATH"] = str(ROOT)
-    try:
+    with patch.dict(os.environ, PYTHONPATH=str(ROOT)):
         client.execute()
-    finally:
-        os.environ.pop("PYTHONPATH") if before is None else os.environ.update(PYTHONPATH=before)
     for cell in notebook.cells:
         cell.metadata = {}
     notebook.metadata = {"kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"}}

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from podium.errors import Refused, SubmissionError
 from podium.pairing import Entry, Layout, Pairing, Template, Unmatched, one_prediction, pair
 from podium.platform.jobs import Job, SocketValue
-from podium.platform.submission import RefusedFile, Submission, SubmissionNames
+from podium.platform.submission import Submission, SubmissionNames
 from podium.readers.files import SafeFile
 
 H5 = tuple(Template(name) for name in ("{case}_pred.h5", "{case}.h5", "{case}_label.h5"))
@@ -38,7 +38,7 @@ def files(*names: str, refused: dict[str, str] | None = None) -> Submission:
     return Submission(
         is_algorithm=False,
         files=tuple(SafeFile(Path("/submission"), name) for name in names),
-        refused=tuple(RefusedFile(name, reason) for name, reason in (refused or {}).items()),
+        refused=tuple((refused or {}).items()),
     )
 
 

@@ -29,6 +29,8 @@ from podium.execution.executor import Serial
 from podium.validation import MISSING as MISSING_CASE
 from podium.validation import Manifest, make_manifest, read_manifest, write_manifest
 
+pytestmark = pytest.mark.usefixtures("in_process")
+
 CUBE = np.zeros((4, 5, 6), np.uint8)
 CUBE[1:3, 1:4, 2:5] = 1
 TURNED = (0.0, 1.0, 0.0, -1.0, 0.0, 0.0, 0.0, 0.0, 1.0)

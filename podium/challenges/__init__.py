@@ -1,21 +1,21 @@
 """Challenges: one package per kind, and what all kinds share."""
 
-from podium.challenges.base import (
-    KINDS,
+from podium.challenges.loading import (
+    challenge_class,
     challenge_for_format,
     challenge_from_settings,
     load_challenge,
+    load_file,
     phase_columns,
-    problems_of_file,
     published_settings,
 )
 
 __all__ = [
-    "KINDS",
+    "challenge_class",
     "challenge_for_format",
     "challenge_from_settings",
     "load_challenge",
+    "load_file",
     "phase_columns",
-    "problems_of_file",
     "published_settings",
 ]

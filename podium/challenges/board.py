@@ -1,38 +1,47 @@
 """`[figures]`, `[case_figures]`, `[leaderboard]` and `[ranking]` of challenge.toml: what is made of the metrics.
 
-Every kind of challenge takes these tables. `ExtendedBoard` adds them to what the kind itself declares. `podium rank`
-applies the resulting `RankingRule` and knows no challenge.
+Every kind of challenge takes these tables. `extend` adds them to what the kind itself declares. `podium rank` applies
+the resulting `RankingRule` and knows no challenge.
 """
 
 import math
 import operator
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Annotated, Any, Literal, Self
+from typing import Any
 
 import numpy as np
-from pydantic import AfterValidator, Field, model_validator
 
-from podium.challenges.settings import FigureName, Finite, Positive, Settings, Text, problems_of, without_problems
+from podium.challenges.settings import FigureSettings, RankingSettings, Tables
 from podium.errors import ValidationProblem, did_you_mean
 from podium.figures import Figures, get
-from podium.formulas import FormulaError, Known, Node, evaluated, parse
+from podium.formulas import (
+    FormulaError,
+    Known,
+    Node,
+    Operation,
+    evaluated,
+    is_defined,
+    known_of,
+    names_in,
+    parse,
+    value_of,
+)
 from podium.metrics import Floats
-from podium.metrics.aggregation import evaluated as value_of
+from podium.metrics.aggregation import formula_value
 from podium.metrics.declaration import (
     CaseMetric,
     Direction,
+    FigureNames,
     Formula,
     Gate,
     Metric,
     NamedFigure,
     Scoreboard,
-    Undefined,
     Values,
 )
 
-BOARD_TABLES = ("figures", "case_figures", "leaderboard", "ranking")
 _BETTER: Mapping[Direction, int] = {"higher": 1, "lower": -1}
 _MEAN = ".mean"
 _MOST_HEADLINE = 6
@@ -41,109 +50,7 @@ _ABBREVIATION = re.compile(
     r"rq|sd|sq|ssim|tp|tre)\b"
 )
 _COMPARISONS = {">=": operator.ge, "<=": operator.le, ">": operator.gt, "<": operator.lt}
-Bound = Annotated[float, Field(strict=True)]  # may be infinite
-
-# The four tables as settings.
-
-
-def _is_a_formula(text: str) -> str:
-    try:
-        parse(text)
-    except FormulaError as error:
-        raise ValueError(f"the formula {error}") from None
-    return text
-
-
-FormulaText = Annotated[Text, AfterValidator(_is_a_formula)]
-
-
-class GatedSettings(Settings):
-    """`where`: a condition on the figures of a case; where it does not hold, the figure is `otherwise`."""
-
-    where: Text | None = None
-    otherwise: Finite | Literal["exclude"] | None = None
-
-    @model_validator(mode="after")
-    def _have_both(self) -> Self:
-        if (self.where is None) != (self.otherwise is None):
-            raise ValueError("'where' is a condition, 'otherwise' the figure where it does not hold: give both")
-        return self
-
-    def gate(self, key: tuple[str | int, ...]) -> Gate | None:
-        """Of the figure whose table in challenge.toml has this key."""
-        otherwise = None if isinstance(self.otherwise, str) else self.otherwise
-        return None if self.where is None else Gate(where=self.where, otherwise=otherwise, key=(*key, "where"))
-
-
-class FigureSettings(GatedSettings):
-    """A figure with more than its formula.
-
-    direction  needed where the terms do not decide it
-    range      lowest and highest value [derived from the terms]
-    undefined  what terms without a value do: mean, min, max and harmonic leave them out, or they count as their worst
-               value; needed in `[figures]` where the references can leave a term without a value
-    """
-
-    formula: FormulaText
-    title: Text | None = None
-    direction: Direction | None = None
-    range: tuple[Bound, Bound] | None = None
-    unit: str = ""
-    undefined: Undefined | None = None
-
-
-class LeaderboardSettings(Settings):
-    """Which figures the leaderboard shows, in this order, and their titles [ranked figures first, then metrics]."""
-
-    columns: Annotated[tuple[Text, ...], Field(min_length=1)] | None = None
-    titles: Mapping[str, Text] = {}
-
-
-class RankingSettings(Settings):
-    """What teams are ranked by.
-
-    by         a figure, or several whose positions are combined
-    method     mean_of_positions: a position in each figure, then their weighted mean; positions_by_case: a position in
-               each case and metric, then the mean of all
-    weights    of the positions [equal]
-    round      decimals that count [all]
-    tie_break  figures that decide, in turn, among teams that are equal
-    """
-
-    by: Text | Annotated[tuple[Text, ...], Field(min_length=1)]
-    method: Literal["mean_of_positions", "positions_by_case"] | None = None
-    weights: Annotated[tuple[Positive, ...], Field(min_length=1)] | None = None
-    round: Annotated[int, Field(strict=True, ge=0, le=12)] | None = None
-    tie_break: tuple[Text, ...] = ()
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        return (self.by,) if isinstance(self.by, str) else self.by
-
-
-class BoardSettings(Settings):
-    """The four tables."""
-
-    figures: Mapping[FigureName, FormulaText | FigureSettings] = {}
-    case_figures: Mapping[FigureName, FormulaText | FigureSettings] = {}
-    leaderboard: LeaderboardSettings = LeaderboardSettings()
-    ranking: RankingSettings | None = None
-
-
-def examine_board(tables: Mapping[str, Any]) -> tuple[BoardSettings, Sequence[ValidationProblem], frozenset[str]]:
-    """The four tables without what is wrong, everything that is wrong, and the names that are missing for that
-    reason: those of figures, or `ranking`."""
-    content = {table: tables[table] for table in BOARD_TABLES if table in tables}
-    problems = problems_of(BoardSettings, content, ())
-    formulas: dict[str, Any] = {
-        table: without_problems(content[table], [each for each in problems if each.key[0] == table], depth=1)
-        for table in ("figures", "case_figures")
-        if table in content
-    }
-    right = {**without_problems(content, problems, depth=0), **formulas}
-    missing = {str(each.key[-1] if len(each.key) < 2 else each.key[1]) for each in problems if each.key[0] in formulas}
-    missing |= {"ranking"} if "ranking" in content and "ranking" not in right else set()
-    return BoardSettings.model_validate(right), problems, frozenset(missing)
+Key = tuple[str | int, ...]
 
 
 # How teams are ranked.
@@ -216,292 +123,323 @@ NO_RULE = RankingRule(words="", criteria=(), case_metrics=())
 # What a kind declares, with the four tables added.
 
 
+@dataclass(frozen=True, kw_only=True)
 class ExtendedBoard:
-    """A kind's scoreboard and ranking rule with the four tables added.
+    """A scoreboard and a ranking rule with the four tables added, and what is wrong with these.
 
-    confidential  paths in a row that give a reference away: what the kind hides, and the case figures that are made of
-                  it
-    problems      what is wrong with the tables. Figures that are named but absent only because their metric is wrong
-                  (`excused`) are no second problem
+    confidential  paths in a row that give a reference away: what the kind hides, and the case figures made of it
     """
 
-    def __init__(
-        self,
-        board: Scoreboard[Any],
-        ranking: RankingRule,
-        settings: BoardSettings,
-        *,
-        confidential: Sequence[str] = (),
-        excused: Collection[str] = (),
-    ) -> None:
-        self.board, self._settings = board, settings
-        self.confidential = list(confidential)
-        self.problems: list[ValidationProblem] = []
-        self._excused = set(excused)
-        self._add_gates()
-        self._add_case_figures()
-        self._add_figures()
-        self._add_titles()
-        self.ranking = self._rule(ranking)
-        self._add_leaderboard()
+    scoreboard: Scoreboard[Any]
+    ranking: RankingRule
+    confidential: Sequence[str]
+    problems: Sequence[ValidationProblem]
 
-    def _problem(self, key: tuple[str | int, ...], words: str) -> None:
-        """Something is wrong at a key of the tables; using a figure that is wrong is no second problem."""
+
+def extend(
+    declared: Scoreboard[Any], ranking: RankingRule, tables: Tables, *, confidential: Sequence[str]
+) -> ExtendedBoard:
+    """The kind's scoreboard and rule (NO_RULE where there is none) with the tables added; all that is wrong with them
+    is reported, and left out."""
+    known = FigureNames(aliases=declared.aliases, titles={}, is_grouped=declared.group_of is not None)
+    names = _Names(known=known, tables=tables, confidential=list(confidential))
+    for figure in (*declared.cohort_metrics, *declared.given):
+        known.add(figure)
+    metrics = []
+    for metric in declared.metrics:  # conditions may name the figures of metrics before them
+        metrics.append(metric if metric.gate is None else replace(metric, gate=_gate(metric.gate, metric, names)))
+        known.add_metric(metrics[-1])
+    for formula in declared.formulas:
+        known.add(formula)
+    metrics += _case_figures(names)
+    formulas = [*declared.formulas, *_figures(names)]
+    given = tables.leaderboard.titles
+    found = {name: names.figure(("leaderboard", "titles"), name) for name in given}
+    titles = {figure.path: given[name] for name, figure in found.items() if figure is not None}
+    changes: dict[str, Any] = {
+        kind: tuple(replace(each, title=titles.get(each.path, each.title)) for each in figures)
+        for kind, figures in (
+            ("cohort_metrics", declared.cohort_metrics),
+            ("given", declared.given),
+            ("formulas", formulas),
+        )
+    }
+    metrics = [replace(each, title=titles.get(each.mean_path, each.title)) for each in metrics]
+    board = replace(declared, titles=titles, metrics=tuple(metrics), **changes)
+    known.titles = titles
+    known.metrics.update({metric.name: metric for metric in board.metrics})
+    known.figures.update(
+        {path: replace(known.figures[path], title=titles[path]) for path in titles if path in known.figures}
+    )
+    rule = _rule(ranking, board, names)
+    return ExtendedBoard(
+        scoreboard=replace(board, **_leaderboard(board, rule, names)),
+        ranking=rule,
+        confidential=names.confidential,
+        problems=names.problems,
+    )
+
+
+@dataclass(kw_only=True)
+class _Names:
+    """The figures that the tables may name so far, and what is wrong with the tables.
+
+    unavailable_names  figures that are wrong themselves, which is reported once: those that name them are left out too
+    """
+
+    known: FigureNames
+    tables: Tables
+    confidential: list[str]
+    problems: list[ValidationProblem] = field(default_factory=list)
+    unavailable_names: set[str] = field(default_factory=set)
+
+    def refuse(self, key: Key, words: str) -> None:
+        """Something is wrong at a key of the tables."""
         self.problems.append(ValidationProblem(key=key, words=words))
         if key[0] in ("figures", "case_figures"):
-            self._excused.add(str(key[1]))
+            self.unavailable_names.add(str(key[1]))
 
-    def _unknown(self, key: tuple[str | int, ...], name: str, board: Scoreboard[Any], *, of_case: bool) -> None:
-        """A name at a key means no figure of all cases, or none of single cases."""
-        if name.split(".", maxsplit=1)[0] in self._excused:
-            self._excused.add(str(key[1]))
+    def figure(self, key: Key, name: str) -> NamedFigure | None:
+        """The figure of all cases that a name at a key means; where there is none, that is a problem."""
+        found = self.known.find(name)
+        if found is None:
+            self._unknown(key, name, of_case=False)
+        return found
+
+    def metric(self, key: Key, name: str) -> Metric | None:
+        """The figure of single cases that a name at a key means; where there is none, that is a problem."""
+        found = self.known.find_metric(name)
+        if found is None:
+            self._unknown(key, name, of_case=True)
+        return found
+
+    def _unknown(self, key: Key, name: str, *, of_case: bool) -> None:
+        if name.split(".", maxsplit=1)[0] in self.unavailable_names:
+            self.unavailable_names.add(str(key[1]))
             return
         words = f"names '{name}', which does not exist"
-        if of_case and board.find(name) is not None:
+        if of_case and self.known.find(name) is not None:
             words = f"names '{name}', which is a figure of all cases together: here it must be one of single cases"
-        advice = did_you_mean(name, board.names(of_case=of_case))
-        if name in self._settings.figures and key[0] == "figures":
+        advice = did_you_mean(name, self.known.suggestions(of_case=of_case))
+        if name in self.tables.figures and key[0] == "figures":
             advice = "; a figure can only name those before it"
-        self._problem(key, words + advice)
+        self.refuse(key, words + advice)
 
-    def _add_gates(self) -> None:
-        """Resolve the conditions of metrics, which may name the figures of metrics before them."""
-        for number, metric in enumerate(self.board.metrics):
-            if metric.gate is not None:
-                before = replace(self.board, metrics=self.board.metrics[:number])
-                gated = replace(metric, gate=self._gate(metric.gate, metric, before))
-                self.board = replace(self.board, metrics=(*before.metrics, gated, *self.board.metrics[number + 1 :]))
-
-    def _gate(self, gate: Gate, metric: Metric, before: Scoreboard[Any]) -> Gate:
-        """The gate with its condition resolved; where that is wrong, the problems say so."""
-        left, *compared = re.split(r"(>=|<=|>|<)", gate.where)
-        if len(compared) != 2:
-            self._problem(gate.key, "is not a condition such as 'dice.liver >= 0.2'")
-            return gate
-        sign, right = compared
-        try:
-            difference = parse(f"({left}) - ({right})")
-        except FormulaError as error:
-            self._problem(gate.key, str(error))
-            return gate
-        if gate.otherwise is not None and not metric.lowest <= gate.otherwise <= metric.highest:
-            words = f"has otherwise = {gate.otherwise:g}, outside {metric.lowest:g} to {metric.highest:g}"
-            self._problem(gate.key, words)
-        found = {name: self._found_metric(gate.key, name, before) for name in difference.names()}
-        terms = {name: term.name for name, term in found.items() if term is not None}
-        self._hide(metric.name, terms.values())
-
-        def applied(row: Figures, figure: float | None) -> float | None:
-            value = float(difference.value({name: np.asarray(get(row, at), np.float64) for name, at in terms.items()}))
-            if figure is None or math.isnan(value):  # nothing decides: there is no figure
-                return None
-            return figure if _COMPARISONS[sign](value, 0) else gate.otherwise
-
-        return replace(gate, applied=applied)
-
-    def _hide(self, name: str, terms: Iterable[str]) -> None:
+    def hide(self, name: str, terms: Iterable[str]) -> None:
         """A figure is confidential if one that it is made of is."""
         hidden = tuple(f"{path}." for path in self.confidential)
         if any(f"{term}.".startswith(hidden) for term in terms):
             self.confidential.append(name)
 
-    def _add_case_figures(self) -> None:
-        for name, given in self._settings.case_figures.items():
-            key = ("case_figures", name)
-            terms = {metric.name for metric in self.board.metrics}
-            prepared = self._prepared(key, given, of_case=True)
-            if name in terms or any(term.startswith(f"{name}.") for term in terms):
-                self._problem(key, f"is already the name of a metric; choose another than '{name}'")
-            elif prepared is not None:
-                metric = _of_cases(prepared)
-                if isinstance(given, FigureSettings) and (gate := given.gate(key)) is not None:
-                    metric = replace(metric, gate=self._gate(gate, metric, self.board))
-                self.board = replace(self.board, metrics=(*self.board.metrics, metric))
-                self._hide(name, prepared.terms)
 
-    def _add_figures(self) -> None:
-        for name, given in self._settings.figures.items():
-            key = ("figures", name)
-            if isinstance(given, FigureSettings) and given.where is not None:
-                self._problem((*key, "where"), "is a condition on single cases: it belongs to [case_figures]")
-                continue
-            terms = self.board.named
-            prepared = self._prepared(key, given, of_case=False)
-            if name in terms or any(term.startswith(f"{name}.") for term in terms):
-                self._problem(key, f"is already the name of a figure; choose another than '{name}'")
-            elif prepared is not None:
-                self.board = replace(self.board, formulas=(*self.board.formulas, prepared))
+def _gate(gate: Gate, metric: Metric, names: _Names) -> Gate:
+    """The gate with its condition resolved; where that is wrong, the problems say so."""
+    left, *compared = re.split(r"(>=|<=|>|<)", gate.where)
+    if len(compared) != 2:
+        names.refuse(gate.key, "is not a condition such as 'dice.liver >= 0.2'")
+        return gate
+    sign, right = compared
+    try:
+        limits = parse(left), parse(right)
+    except FormulaError as error:
+        names.refuse(gate.key, str(error))
+        return gate
+    if gate.otherwise is not None and not metric.lowest <= gate.otherwise <= metric.highest:
+        words = f"has otherwise = {gate.otherwise:g}, outside {metric.lowest:g} to {metric.highest:g}"
+        names.refuse(gate.key, words)
+    difference = Operation("-", limits)
+    found = {name: names.metric(gate.key, name) for name in dict.fromkeys(names_in(difference))}
+    terms = {name: term.name for name, term in found.items() if term is not None}
+    names.hide(metric.name, terms.values())
 
-    def _prepared(self, key: tuple[str, ...], given: str | FigureSettings, *, of_case: bool) -> Formula | None:
-        """The formula, checked; None where it is wrong, which the problems then say."""
-        settings = FigureSettings(formula=given) if isinstance(given, str) else given
-        place = key if isinstance(given, str) else (*key, "formula")
-        node = parse(settings.formula)
-        terms: dict[str, NamedFigure | Metric] = {}
-        for name in dict.fromkeys(node.names()):
-            found = self._found_metric(place, name) if of_case else self._found(place, name)
-            if found is not None:
-                terms[name] = found
-        if len(terms) < len(set(node.names())):
+    def applied(row: Figures, figure: float | None) -> float | None:
+        value = float(value_of(difference, {name: np.asarray(get(row, at), np.float64) for name, at in terms.items()}))
+        if figure is None or math.isnan(value):  # nothing decides: there is no figure
             return None
-        known_terms = {name: _known(each) for name, each in terms.items()}
-        known = node.known(known_terms)
-        undefined, no_value_if = _without_terms(key, settings, node, known_terms)
-        derived = next((each for each, sign in _BETTER.items() if sign == known.better), None)
-        direction = settings.direction or derived
-        if undefined:
-            self._problem(place if settings.undefined is None else (*key, "undefined"), undefined)
-        elif direction is None:
-            self._problem(
-                place,
-                "needs a direction: its terms do not say whether higher or lower is better; write "
-                f'{key[-1]} = {{ formula = "...", direction = "lower" }}',
-            )
-        elif derived not in (None, direction):
-            words = f'is "{direction}", but by its terms {derived} is better: "{settings.formula}"'
-            self._problem((*key, "direction"), words)
-        if undefined or direction is None or derived not in (None, direction):
+        return figure if _COMPARISONS[sign](value, 0) else gate.otherwise
+
+    return replace(gate, applied=applied)
+
+
+def _case_figures(names: _Names) -> Iterable[CaseMetric[Any]]:
+    for name, settings in names.tables.case_figures.items():
+        key = ("case_figures", name)
+        taken = name in names.known.metrics or any(each.startswith(f"{name}.") for each in names.known.metrics)
+        formula = _formula(key, settings, names, names.metric)
+        if taken:
+            names.refuse(key, f"is already the name of a metric; choose another than '{name}'")
+        elif name in names.confidential:
+            names.refuse(key, "is reserved: result rows already use this name; choose another")
+        elif formula is not None:
+            metric = _of_cases(formula)
+            if (gate := settings.gate(key)) is not None:
+                metric = replace(metric, gate=_gate(gate, metric, names))
+            names.hide(name, formula.terms)
+            names.known.add_metric(metric)
+            yield metric
+
+
+def _figures(names: _Names) -> Iterable[Formula]:
+    for name, settings in names.tables.figures.items():
+        key = ("figures", name)
+        if settings.where is not None:
+            names.refuse((*key, "where"), "is a condition on single cases: it belongs to [case_figures]")
+            continue
+        taken = name in names.known.figures or any(each.startswith(f"{name}.") for each in names.known.figures)
+        formula = _formula(key, settings, names, names.figure)
+        if taken:
+            names.refuse(key, f"is already the name of a figure; choose another than '{name}'")
+        elif formula is not None:
+            names.known.add(formula)
+            yield formula
+
+
+def _formula(
+    key: tuple[str, str],
+    settings: FigureSettings,
+    names: _Names,
+    find: Callable[[Key, str], NamedFigure | Metric | None],
+) -> Formula | None:
+    """The formula of a figure, checked; None where it is wrong, which the problems then say."""
+    place, node = settings.key(*key), settings.formula.node
+    found = {name: find(place, name) for name in dict.fromkeys(names_in(node))}
+    terms = {name: each for name, each in found.items() if each is not None}
+    if len(terms) < len(found):
+        return None
+    known_terms = {name: _known(each) for name, each in terms.items()}
+    known = known_of(node, known_terms)
+    wrong, undefined_when = _without_terms(key, settings, node, known_terms)
+    derived = next((each for each, sign in _BETTER.items() if sign == known.better), None)
+    direction = settings.direction or derived
+    if wrong:
+        names.refuse(place if settings.undefined is None else (*key, "undefined"), wrong)
+        return None
+    if direction is None:
+        words = "needs a direction: its terms do not say whether higher or lower is better; write "
+        names.refuse(place, f'{words}{key[-1]} = {{ formula = "...", direction = "lower" }}')
+        return None
+    if derived not in (None, direction):
+        words = f'is "{direction}", but by its terms {derived} is better: "{settings.formula.text}"'
+        names.refuse((*key, "direction"), words)
+        return None
+    if settings.range is not None:
+        lowest, highest = settings.range
+        if not lowest < highest:
+            names.refuse((*key, "range"), "must be [lowest, highest]")
             return None
-        if settings.range is not None:
-            lowest, highest = settings.range
-            if not lowest < highest:
-                self._problem((*key, "range"), "must be [lowest, highest]")
-                return None
-            known = Known(lowest=lowest, highest=highest)
-        paths = {name: each.name if isinstance(each, Metric) else each.path for name, each in terms.items()}
+        known = Known(lowest=lowest, highest=highest)
+    paths = {name: each.name if isinstance(each, Metric) else each.path for name, each in terms.items()}
 
-        def of(values: Values) -> Floats:
-            found = {name: values[path] for name, path in paths.items()}
-            if settings.undefined == "worst":
-                found = {name: np.where(np.isnan(each), known_terms[name].worst, each) for name, each in found.items()}
-            return evaluated(node, found, exclude=settings.undefined == "exclude")
+    def compute(values: Values) -> Floats:
+        given = {name: values[path] for name, path in paths.items()}
+        if settings.undefined == "worst":
+            given = {name: np.where(np.isnan(each), known_terms[name].worst, each) for name, each in given.items()}
+        return evaluated(node, given, exclude=settings.undefined == "exclude")
 
-        return Formula(
-            path=key[-1],
-            title=settings.title or title_of(key[-1]),
-            direction=direction,
-            lowest=known.lowest,
-            highest=known.highest,
-            unit=settings.unit,
-            no_value_if=no_value_if,
-            of=of,
-            terms=tuple(paths.values()),
-            undefined=settings.undefined,
+    return Formula(
+        path=key[-1],
+        title=settings.title or title_of(key[-1]),
+        direction=direction,
+        lowest=known.lowest,
+        highest=known.highest,
+        unit=settings.unit,
+        undefined_when=undefined_when,
+        compute=compute,
+        terms=tuple(paths.values()),
+        undefined=settings.undefined,
+    )
+
+
+def _rule(ranking: RankingRule, board: Scoreboard[Any], names: _Names) -> RankingRule:
+    """The rule of `[ranking]`; the kind's own, `ranking`, where there is none, or where it is wrong."""
+    settings = names.tables.ranking
+    if settings is None:
+        return ranking
+    by_case = settings.method == "positions_by_case"
+    criteria = _criteria(("ranking", "by"), settings.names, names.metric if by_case else names.figure)
+    ties = _criteria(("ranking", "tie_break"), settings.tie_break, names.figure)
+    if len(settings.names) > 1 and settings.method is None:
+        names.refuse(
+            ("ranking", "method"),
+            'is missing: with several figures say how positions are combined, "mean_of_positions" or '
+            '"positions_by_case"',
         )
-
-    def _add_titles(self) -> None:
-        given = self._settings.leaderboard.titles
-        found = {name: self._found(("leaderboard", "titles"), name) for name in given}
-        self.board = _retitled(
-            self.board, {figure.path: given[name] for name, figure in found.items() if figure is not None}
+    if len(settings.names) == 1 and settings.method == "mean_of_positions":
+        names.refuse(("ranking", "method"), "combines the positions in several figures, but 'by' names one")
+    if settings.weights is not None and (by_case or len(settings.weights) != len(settings.names)):
+        names.refuse(("ranking", "weights"), "must be one number for each figure of 'by', with mean_of_positions")
+    if criteria is None or ties is None:
+        return ranking
+    weights = (
+        settings.weights if settings.weights and len(settings.weights) == len(criteria) else (1.0,) * len(criteria)
+    )
+    figures = names.tables.figures
+    described = [
+        f"{each.title} = {figures[each.path].formula.text}" if each.path in figures else each.title for each in criteria
+    ]
+    return RankingRule(
+        words=_words(described, settings),
+        criteria=tuple(
+            replace(each, weight=weight, decimals=settings.round)
+            for each, weight in zip(criteria, weights, strict=True)
+        ),
+        tie_breaks=tuple(ties),
+        case_metrics=tuple(
+            metric.name for name in settings.names if (metric := names.known.find_metric(name)) is not None
         )
+        if by_case
+        else _case_metrics(board, list(names.tables.case_figures)),
+        by_case=by_case,
+        finalists=ranking.finalists,
+        division=ranking.division,
+        limits=ranking.limits,
+    )
 
-    def _rule(self, ranking: RankingRule) -> RankingRule:
-        """The rule of `[ranking]`; the kind's own, `ranking`, where there is none, or where it is wrong."""
-        settings = self._settings.ranking
-        if settings is None:
-            if ranking is NO_RULE and "ranking" not in self._excused:
-                self._problem(("ranking",), 'is missing: say what teams are ranked by, as in [ranking] by = "score"')
-            return ranking
-        names = settings.names
-        by_case = settings.method == "positions_by_case"
-        criteria = self._criteria(("ranking", "by"), names, by_case=by_case)
-        ties = self._criteria(("ranking", "tie_break"), settings.tie_break, by_case=False)
-        if len(names) > 1 and settings.method is None:
-            self._problem(
-                ("ranking", "method"),
-                'is missing: with several figures say how positions are combined, "mean_of_positions" or '
-                '"positions_by_case"',
-            )
-        if len(names) == 1 and settings.method == "mean_of_positions":
-            self._problem(("ranking", "method"), "combines the positions in several figures, but 'by' names one")
-        if settings.weights is not None and (by_case or len(settings.weights) != len(names)):
-            self._problem(("ranking", "weights"), "must be one number for each figure of 'by', with mean_of_positions")
-        if criteria is None or ties is None:
-            return ranking
-        weights = settings.weights if settings.weights and len(settings.weights) == len(names) else (1.0,) * len(names)
-        weighted = [replace(each, weight=weight) for each, weight in zip(criteria, weights, strict=True)]
-        rounded = [replace(each, decimals=settings.round) for each in weighted]
-        return RankingRule(
-            words=_words([self._in_words(each) for each in criteria], settings),
-            criteria=tuple(rounded),
-            tie_breaks=tuple(ties),
-            case_metrics=tuple(metric.name for name in names if (metric := self.board.find_metric(name)) is not None)
-            if by_case
-            else _case_metrics(self.board, list(self._settings.case_figures)),
-            by_case=by_case,
-            finalists=ranking.finalists,
-            division=ranking.division,
-            limits=ranking.limits,
+
+def _criteria(
+    key: Key, given: Sequence[str], find: Callable[[Key, str], NamedFigure | Metric | None]
+) -> Sequence[Criterion] | None:
+    """By figures of all cases, or by those of every case; None where one of them does not exist."""
+    found = [find(key, name) for name in given]
+    criteria = [
+        Criterion(
+            path=each.mean_path if isinstance(each, Metric) else each.path,
+            title=each.title,
+            direction=each.direction,
+            known_path=None if isinstance(each, Metric) else each.known or None,
+            absent_is_last=True,
         )
+        for each in found
+        if each is not None
+    ]
+    return criteria if len(criteria) == len(given) else None
 
-    def _in_words(self, criterion: Criterion) -> str:
-        """A figure's title and, if it is made of others, its formula."""
-        given = self._settings.figures.get(criterion.path)
-        formula = given if isinstance(given, str) or given is None else given.formula
-        return criterion.title if formula is None else f"{criterion.title} = {formula}"
 
-    def _criteria(self, key: tuple[str, ...], names: Sequence[str], *, by_case: bool) -> Sequence[Criterion] | None:
-        """By the figures of all cases, or by those of every case."""
-        found: list[NamedFigure | Metric | None] = [
-            self._found_metric(key, name) if by_case else self._found(key, name) for name in names
-        ]
-        criteria = [
-            Criterion(
-                path=each.mean_path if isinstance(each, Metric) else each.path,
-                title=each.title,
-                direction=each.direction,
-                known_path=None if isinstance(each, Metric) else each.known or None,
-                absent_is_last=True,
-            )
-            for each in found
-            if each is not None
-        ]
-        return criteria if len(criteria) == len(names) else None
-
-    def _found(self, key: tuple[str, ...], name: str) -> NamedFigure | None:
-        """The figure of all cases that a name at a key means; where there is none, that is a problem."""
-        found = self.board.find(name)
-        if found is None:
-            self._unknown(key, name, self.board, of_case=False)
-        return found
-
-    def _found_metric(
-        self, key: tuple[str | int, ...], name: str, board: Scoreboard[Any] | None = None
-    ) -> Metric | None:
-        """The same of single cases; `board` has those that may be named [all]."""
-        found = (board or self.board).find_metric(name)
-        if found is None:
-            self._unknown(key, name, board or self.board, of_case=True)
-        return found
-
-    def _add_leaderboard(self) -> None:
-        settings, ranking = self._settings.leaderboard, self.ranking
-        if settings.columns is not None:
-            found = [self._found(("leaderboard", "columns"), name) for name in settings.columns]
-            paths = [figure.path for figure in found if figure is not None]
-            # The platform orders teams by its first column, which must not contradict the ranking.
-            first = ranking.criteria[:1] if len(ranking.criteria) == 1 and not ranking.by_case else ()
-            paths = [*(each.path for each in first), *paths]
-        elif self._settings.ranking is not None or self._settings.figures:
-            ranked = [each.path for each in (*ranking.criteria, *ranking.tie_breaks) if not ranking.by_case]
-            figures = [figure.path for figure in reversed(self.board.formulas) if figure.title]
-            paths = [*ranked, *figures, *self.board.leaderboard]
-        else:
-            return
-        criteria = tuple(criterion.path for criterion in ranking.criteria)
-        self.board = replace(
-            self.board,
-            leaderboard=tuple(dict.fromkeys(paths)) or self.board.leaderboard,
-            headline=self._headline(criteria) if self._settings.ranking is not None else self.board.headline,
-            ranked=criteria if len(criteria) > 1 and not ranking.by_case else self.board.ranked,
-        )
-
-    def _headline(self, criteria: Sequence[str]) -> tuple[str, ...]:
-        """What teams are ranked by, and the figures that its formulas name, while these fit into a short table."""
-        terms = [term for formula in self.board.formulas if formula.path in criteria for term in formula.terms]
-        paths = tuple(dict.fromkeys((*criteria, *terms)))
-        return paths if len(paths) <= _MOST_HEADLINE else tuple(criteria)
+def _leaderboard(board: Scoreboard[Any], ranking: RankingRule, names: _Names) -> dict[str, Any]:
+    """What the tables change of the leaderboard: its columns, the short table, and the columns that are ranked."""
+    tables, settings = names.tables, names.tables.leaderboard
+    if settings.columns is not None:
+        found = [names.figure(("leaderboard", "columns"), name) for name in settings.columns]
+        paths = [figure.path for figure in found if figure is not None]
+        # The platform orders teams by its first column, which must not contradict the ranking.
+        first = ranking.criteria[:1] if len(ranking.criteria) == 1 and not ranking.by_case else ()
+        paths = [*(each.path for each in first), *paths]
+    elif tables.ranking is not None or tables.figures:
+        ranked = [each.path for each in (*ranking.criteria, *ranking.tie_breaks) if not ranking.by_case]
+        figures = [figure.path for figure in reversed(board.formulas) if figure.title]
+        paths = [*ranked, *figures, *board.leaderboard]
+    else:
+        return {}
+    criteria = tuple(criterion.path for criterion in ranking.criteria)
+    # A short table has what teams are ranked by, and the figures that its formulas name, while these fit.
+    terms = [term for formula in board.formulas if formula.path in criteria for term in formula.terms]
+    short = tuple(dict.fromkeys((*criteria, *terms)))
+    short = short if len(short) <= _MOST_HEADLINE else criteria
+    return {
+        "leaderboard": tuple(dict.fromkeys(paths)) or board.leaderboard,
+        "headline": short if tables.ranking is not None else board.headline,
+        "ranked": criteria if len(criteria) > 1 and not ranking.by_case else board.ranked,
+    }
 
 
 def _words(titles: Sequence[str], settings: RankingSettings) -> str:
@@ -517,8 +455,10 @@ def _words(titles: Sequence[str], settings: RankingSettings) -> str:
 def _of_cases(formula: Formula) -> CaseMetric[Any]:
     """A formula of `[case_figures]` on the figures of every case; arithmetic without a result is as in `[figures]`."""
 
-    def of_row(row: Figures) -> float | None:
-        value = float(value_of(formula, {path: np.asarray(get(row, path), dtype=np.float64) for path in formula.terms}))
+    def compute_from_row(row: Figures) -> float | None:
+        value = float(
+            formula_value(formula, {path: np.asarray(get(row, path), dtype=np.float64) for path in formula.terms})
+        )
         return value if math.isfinite(value) else None
 
     return CaseMetric(
@@ -526,18 +466,18 @@ def _of_cases(formula: Formula) -> CaseMetric[Any]:
         title=formula.title,
         **formula.scale,
         worst=formula.worst,
-        of_row=of_row,
+        compute_from_row=compute_from_row,
         median=f"{formula.path}.median",
         count=f"{formula.path}.n",
-        no_value_if=formula.no_value_if,
+        undefined_when=formula.undefined_when,
     )
 
 
 def _without_terms(
-    key: tuple[str, ...], settings: FigureSettings, node: Node, terms: Mapping[str, Known]
+    key: tuple[str, str], settings: FigureSettings, node: Node, terms: Mapping[str, Known]
 ) -> tuple[str, str]:
     """What is wrong with how a formula treats terms that can lack a value, and when it then has none itself."""
-    lacking = {name: term for name, term in terms.items() if term.no_value_if}
+    lacking = {name: term for name, term in terms.items() if term.undefined_when}
     if not lacking:
         return "", ""
     name, term = next(iter(lacking.items()))
@@ -546,13 +486,13 @@ def _without_terms(
         return (f"is \"worst\", but '{without[0]}' has no finite worst value" if without else ""), ""
     if settings.undefined is None and key[0] == "figures":
         return (
-            f"needs to say what happens where '{name}' has no value ({term.no_value_if}): write {key[-1]} = "
+            f"needs to say what happens where '{name}' has no value ({term.undefined_when}): write {key[-1]} = "
             '{ formula = "...", undefined = "exclude" }, which leaves it out of mean, min, max and harmonic, or '
             'undefined = "worst"',
             "",
         )
-    values = {each: np.asarray(math.nan if term.no_value_if else 1.0) for each, term in terms.items()}
-    return "", "" if node.defined(values, exclude=settings.undefined == "exclude") else term.no_value_if
+    values = {each: np.asarray(math.nan if term.undefined_when else 1.0) for each, term in terms.items()}
+    return "", "" if is_defined(node, values, exclude=settings.undefined == "exclude") else term.undefined_when
 
 
 def _known(figure: NamedFigure | Metric) -> Known:
@@ -563,23 +503,7 @@ def _known(figure: NamedFigure | Metric) -> Known:
         highest=figure.highest,
         better=_BETTER[figure.direction] if judges else 0,
         worst=figure.worst,
-        no_value_if=figure.no_value_if,
-    )
-
-
-def _retitled(board: Scoreboard[Any], titles: Mapping[str, str]) -> Scoreboard[Any]:
-    """The scoreboard with other titles, by path."""
-
-    def renamed(figures: Sequence[Any]) -> tuple[Any, ...]:
-        return tuple(replace(each, title=titles.get(each.path, each.title)) for each in figures)
-
-    return replace(
-        board,
-        titles=titles,
-        metrics=tuple(replace(each, title=titles.get(each.mean_path, each.title)) for each in board.metrics),
-        cohort_metrics=renamed(board.cohort_metrics),
-        given=renamed(board.given),
-        formulas=renamed(board.formulas),
+        undefined_when=figure.undefined_when,
     )
 
 
@@ -588,12 +512,12 @@ def _case_metrics(board: Scoreboard[Any], case_figures: Sequence[str]) -> tuple[
     a mean, else means over regions, else all."""
     if case_figures:
         return (*case_figures, *(metric.name for metric in board.metrics if not metric.mean_path))
-    combined = [metric.name for metric in board.metrics if metric.of_row is not None]
+    combined = [metric.name for metric in board.metrics if metric.compute_from_row is not None]
     inner = {name.removesuffix(_MEAN) for name in combined}
     alone = [
         metric.name
         for metric in board.metrics
-        if metric.of_row is None and metric.name.rpartition(".")[0] not in inner and metric.name not in inner
+        if metric.compute_from_row is None and metric.name.rpartition(".")[0] not in inner and metric.name not in inner
     ]
     return (*combined, *alone)
 

@@ -1,10 +1,15 @@
-"""challenge.toml: one challenge's published rules as typed, frozen settings; mistakes are named by key and line."""
+"""challenge.toml: one challenge's published rules as typed, frozen settings; mistakes are named by key and line.
+
+`Common` are the keys outside of tables, `Tables` the tables that every kind has; a kind adds its own.
+"""
 
 import re
 import sys
 import tomllib
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, Self, get_args, get_origin
 
@@ -14,15 +19,21 @@ from pydantic import (
     ConfigDict,
     Field,
     ModelWrapValidatorHandler,
+    PlainSerializer,
+    PlainValidator,
+    PrivateAttr,
+    SerializerFunctionWrapHandler,
     StringConstraints,
     ValidationError,
     field_validator,
+    model_serializer,
     model_validator,
 )
-from pydantic.fields import FieldInfo
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
 from podium.errors import UNKNOWN_KEY, ConfigurationError, ValidationProblem, all_problems, did_you_mean
+from podium.formulas import FormulaError, Node, parse
+from podium.metrics.declaration import Direction, Gate, Undefined
 from podium.platform.privacy import PerCase
 from podium.platform.sealing import decoded_key
 from podium.platform.submission import SubmissionShape
@@ -31,8 +42,17 @@ Finite = Annotated[float, Field(strict=True, allow_inf_nan=False)]
 Positive = Annotated[float, Field(strict=True, allow_inf_nan=False, gt=0)]
 NonNegative = Annotated[float, Field(strict=True, allow_inf_nan=False, ge=0)]
 Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_-]+$")]  # no dot: it would split a leaderboard path
-FigureName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]  # what a formula can name
+Bound = Annotated[float, Field(strict=True)]  # may be infinite
 Text = Annotated[str, StringConstraints(min_length=1, strip_whitespace=True)]
+
+
+def _is_a_name(text: str) -> str:
+    if not _FIGURE_NAME.fullmatch(text):
+        raise ValueError("a name has letters, digits and _, and no digit first")
+    return text
+
+
+FigureName = Annotated[str, AfterValidator(_is_a_name)]  # what a formula can name
 
 
 def _is_a_slug(text: str) -> str:
@@ -43,12 +63,13 @@ def _is_a_slug(text: str) -> str:
 
 
 Slug = Annotated[Text, AfterValidator(_is_a_slug)]
-KIND_NAMES = ("declared", "freehand", "lesions", "reports")  # one package each; see KINDS in podium/challenges/base.py
+KIND_NAMES = ("declared", "freehand", "lesions", "reports")  # one package each
 CASES = "cases"
 DEFAULT_DECIMALS = 4  # of aggregates where single cases are hidden: more would reveal single cases
-SEALED = "sealed"
+BOARD_TABLES = ("figures", "case_figures", "leaderboard", "ranking")
 ENGINE = "engine"  # a key outside of tables that is a setting of the kind: it decides how figures are computed
 GROUP = "group"  # the named part of `groups` that becomes the group's name
+_FIGURE_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
 _SLUG = re.compile(r"[a-z0-9_]+(?:-[a-z0-9_]+)*")
 _DEEPEST = 20  # tables and arrays inside each other
 _HEADER = re.compile(r"^\s*\[\[?\s*([^\]]+?)\s*\]\]?\s*(?:#.*)?$")
@@ -60,11 +81,13 @@ _ASSIGNMENT = re.compile(
 class Settings(BaseModel):
     """Base of every table of challenge.toml: unknown keys are mistakes, values never change after reading.
 
-    retired  keys of former versions, with what to write instead
+    retired    keys of former versions, with what to write instead
+    misplaced  keys that belong elsewhere, with words that say so
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
     retired: ClassVar[Mapping[str, str]] = {}
+    misplaced: ClassVar[Mapping[str, str]] = {}
 
     @model_validator(mode="wrap")
     @classmethod
@@ -73,21 +96,37 @@ class Settings(BaseModel):
         try:
             return validate(content)
         except ValidationError as error:
-            found = sorted(error.errors(), key=lambda each: each["loc"][-1:] not in [(key,) for key in cls.retired])
-            problems = [_renamed(each, cls.model_fields, cls.retired) for each in found]
+            # An unknown key may be the reason why another is missing: it comes first.
+            found = sorted(error.errors(), key=lambda each: each["type"] != "extra_forbidden")
+            problems = [cls._renamed(each) for each in found]
             raise ValidationError.from_exception_data(error.title, problems) from None
 
+    @classmethod
+    def _renamed(cls, problem: Any) -> InitErrorDetails:
+        kind, message, location, known = problem["type"], problem["msg"], problem["loc"], cls.model_fields
+        if kind == "extra_forbidden" and len(location) == 1:
+            instead = cls.retired.get(location[0])
+            kind = UNKNOWN_KEY
+            words = f"is no longer a key: {instead}" if instead else unknown_key(location[0], known)
+            message = cls.misplaced.get(location[0], words)
+        elif kind == "missing" and len(location) == 1 and location[0] in known:
+            wanted = known[location[0]]
+            is_choice = get_origin(wanted.annotation) is Literal
+            choices = " or ".join(f'"{choice}"' for choice in get_args(wanted.annotation)) if is_choice else ""
+            message += f": write {choices}" if choices else ""
+            if wanted.description:
+                message += f" ({wanted.description})" if choices else f": {wanted.description}"
+        return InitErrorDetails(type=PydanticCustomError(kind, message), loc=location, input=problem["input"])
 
-def _renamed(problem: Any, known: Mapping[str, FieldInfo], retired: Mapping[str, str]) -> InitErrorDetails:
-    kind, message, location = problem["type"], problem["msg"], problem["loc"]
-    if kind == "extra_forbidden" and len(location) == 1:
-        instead = retired.get(location[0])
-        kind = UNKNOWN_KEY
-        message = f"is no longer a key: {instead}" if instead else unknown_key(location[0], known)
-    elif kind == "missing" and len(location) == 1 and get_origin(known[location[0]].annotation) is Literal:
-        choices = " or ".join(f'"{choice}"' for choice in get_args(known[location[0]].annotation))
-        message += f": write {choices}" + (f" ({meaning})" if (meaning := known[location[0]].description) else "")
-    return InitErrorDetails(type=PydanticCustomError(kind, message), loc=location, input=problem["input"])
+
+def problem_at(key: str, words: str, *, is_missing: bool = False) -> ValidationError:
+    """What a validator of a table raises where a key of it is wrong."""
+    error = (
+        PydanticCustomError("missing", "Field required" + words)
+        if is_missing
+        else PydanticCustomError(UNKNOWN_KEY, words)
+    )
+    return ValidationError.from_exception_data("table", [InitErrorDetails(type=error, loc=(key,), input=None)])
 
 
 def unknown_key(key: str, known: Collection[str]) -> str:
@@ -163,6 +202,146 @@ class SealedSettings(Settings):
         return key
 
 
+# The tables that every kind has.
+
+
+@dataclass(frozen=True)
+class FormulaText:
+    """A formula as it was written, and parsed."""
+
+    text: str
+    node: Node
+
+
+def _parsed(content: Any) -> FormulaText:
+    if isinstance(content, FormulaText):
+        return content
+    if not isinstance(content, str) or not content.strip():
+        raise PydanticCustomError("string_type", "a formula is a string")
+    try:
+        return FormulaText(content.strip(), parse(content))
+    except FormulaError as error:
+        raise ValueError(f"the formula {error}") from None
+
+
+class GatedSettings(Settings):
+    """`where`: a condition on the figures of a case; where it does not hold, the figure is `otherwise`."""
+
+    where: Text | None = None
+    otherwise: Finite | Literal["exclude"] | None = None
+
+    @model_validator(mode="after")
+    def _have_both(self) -> Self:
+        if (self.where is None) != (self.otherwise is None):
+            raise ValueError("'where' is a condition, 'otherwise' the figure where it does not hold: give both")
+        return self
+
+    def gate(self, key: tuple[str | int, ...]) -> Gate | None:
+        """Of the figure whose table in challenge.toml has this key."""
+        otherwise = None if isinstance(self.otherwise, str) else self.otherwise
+        return None if self.where is None else Gate(where=self.where, otherwise=otherwise, key=(*key, "where"))
+
+
+class FigureSettings(GatedSettings):
+    """A figure: its formula alone, or a table with more.
+
+    direction  needed where the terms do not decide it
+    range      lowest and highest value [derived from the terms]
+    undefined  what terms without a value do: mean, min, max and harmonic leave them out, or they count as their worst
+               value; needed in `[figures]` where the references can leave a term without a value
+    """
+
+    formula: Annotated[FormulaText, PlainValidator(_parsed), PlainSerializer(lambda formula: formula.text)]
+    title: Text | None = None
+    direction: Direction | None = None
+    range: tuple[Bound, Bound] | None = None
+    unit: str = ""
+    undefined: Undefined | None = None
+    _is_text: bool = PrivateAttr(default=False)
+
+    @model_validator(mode="wrap")
+    @classmethod
+    def _from_text(cls, content: Any, validate: ModelWrapValidatorHandler[Self]) -> Self:
+        figure = validate({"formula": content} if isinstance(content, str) else content)
+        figure._is_text = isinstance(content, str)
+        return figure
+
+    @model_serializer(mode="wrap")
+    def _as_written(self, dump: SerializerFunctionWrapHandler) -> Any:
+        return self.formula.text if self._is_text else dump(self)
+
+    def key(self, table: str, name: str) -> tuple[str, ...]:
+        """Where challenge.toml has the formula of the figure with this name."""
+        return (table, name) if self._is_text else (table, name, "formula")
+
+
+class LeaderboardSettings(Settings):
+    """Which figures the leaderboard shows, in this order, and their titles [ranked figures first, then metrics]."""
+
+    columns: Annotated[tuple[Text, ...], Field(min_length=1)] | None = None
+    titles: Mapping[str, Text] = {}
+
+
+class RankingSettings(Settings):
+    """What teams are ranked by.
+
+    by         a figure, or several whose positions are combined
+    method     mean_of_positions: a position in each figure, then their weighted mean; positions_by_case: a position in
+               each case and metric, then the mean of all
+    weights    of the positions [equal]
+    round      decimals that count [all]
+    tie_break  figures that decide, in turn, among teams that are equal
+    """
+
+    by: Text | Annotated[tuple[Text, ...], Field(min_length=1)]
+    method: Literal["mean_of_positions", "positions_by_case"] | None = None
+    weights: Annotated[tuple[Positive, ...], Field(min_length=1)] | None = None
+    round: Annotated[int, Field(strict=True, ge=0, le=12)] | None = None
+    tie_break: tuple[Text, ...] = ()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return (self.by,) if isinstance(self.by, str) else self.by
+
+
+class Tables(Settings):
+    """The tables that every kind has; a kind adds its own."""
+
+    misplaced: ClassVar = {ENGINE: "is not a key of this kind: none of its figures is computed by an engine"}
+
+    cases: CasesSettings = CasesSettings()
+    sealed: Annotated[SealedSettings, Field(exclude=True)] = SealedSettings()
+    figures: Mapping[FigureName, FigureSettings] = {}
+    case_figures: Mapping[FigureName, FigureSettings] = {}
+    leaderboard: LeaderboardSettings = LeaderboardSettings()
+    ranking: RankingSettings | None = None
+
+    @classmethod
+    def read(cls, content: Mapping[str, Any]) -> tuple[Self | None, Sequence[ValidationProblem]]:
+        """The tables of a challenge.toml or of metrics.json, and everything that is wrong with them."""
+        try:
+            return cls.model_validate(content), ()
+        except ValidationError as error:
+            return None, all_problems(error, content=content)
+
+    @classmethod
+    def own_code(cls, path: Path) -> Mapping[str, Any]:  # noqa: ARG003  (only declared challenges have it)
+        """The tables that an organiser's code, which may be at this path, adds to those of challenge.toml."""
+        return {}
+
+    def problems(self, submission: SubmissionShape | None) -> Sequence[ValidationProblem]:  # noqa: ARG002
+        """What is wrong with tables that are well-formed; `submission` is what the phase takes, None where that is not
+        known."""
+        return ()
+
+    def published(self) -> dict[str, Any]:
+        """The tables as metrics.json holds them: defaults filled in, without common tables that are not used."""
+        content = self.model_dump(mode="json")
+        used = self.model_dump(include=set(BOARD_TABLES), exclude_defaults=True)
+        own = {name: content[name] for name in content if name not in (CASES, *BOARD_TABLES)}
+        return {CASES: content[CASES], **own, **{name: content[name] for name in BOARD_TABLES if name in used}}
+
+
 class ChallengeFile:
     """A challenge.toml, parsed but not yet validated: its kind decides which other keys are allowed."""
 
@@ -221,40 +400,28 @@ class ChallengeFile:
             raise self.refuse(("kind",), f"is '{self.kind}'; the kinds are: {', '.join(KIND_NAMES)}")
         return self.kind
 
-    def common(self) -> Common:
-        """The keys outside of tables."""
-        problems = self.common_problems()
-        if problems:
-            raise self.refusal(problems)
-        return Common.model_validate(self._without_tables())
-
-    def common_problems(self) -> list[ValidationProblem]:
-        """What is wrong outside of the tables."""
-        return problems_of(Common, self._without_tables(), ())
-
-    @property
-    def submission(self) -> str:
-        """Which shape of submission the phase takes, whatever else is wrong."""
-        return str(self._content.get("submission", Common.model_fields["submission"].default))
-
-    @property
-    def per_case(self) -> str:
-        """What is published of single cases, whatever else is wrong."""
-        return str(self._content.get("per_case"))
-
-    def sealed(self) -> SealedSettings:
-        """The table `[sealed]`."""
-        content = self.tables().get(SEALED, {})
-        if problems := problems_of(SealedSettings, content, (SEALED,)):
-            raise self.refusal(problems)
-        return SealedSettings.model_validate(content)
-
-    def tables(self) -> dict[str, Any]:
+    @cached_property
+    def tables(self) -> Mapping[str, Any]:
         """The tables as they were written, by name, and the engine."""
         return {key: value for key, value in self._content.items() if isinstance(value, dict | list) or key == ENGINE}
 
-    def _without_tables(self) -> dict[str, Any]:
-        return {key: value for key, value in self._content.items() if key not in self.tables()}
+    def common(self) -> Common:
+        """The keys outside of tables."""
+        if problems := self.common_problems():
+            raise self.refusal(problems)
+        return Common.model_validate(self._without_tables)
+
+    def common_problems(self) -> Sequence[ValidationProblem]:
+        """What is wrong outside of the tables."""
+        try:
+            Common.model_validate(self._without_tables)
+        except ValidationError as error:
+            return all_problems(error, content=self._without_tables)
+        return ()
+
+    @cached_property
+    def _without_tables(self) -> Mapping[str, Any]:
+        return {key: value for key, value in self._content.items() if key not in self.tables}
 
     def refusal(self, problems: Sequence[ValidationProblem]) -> ConfigurationError:
         """The first problem as an error, with all of them in its detail, for the log."""
@@ -270,21 +437,6 @@ class ChallengeFile:
         end = "" if problem.endswith("?") else "."
         found = ValidationProblem(key=key, words=problem)
         return ConfigurationError(f"{self.path.name}{where}: {found}{end}", detail=str(self.path))
-
-
-def problems_of(model: type[Settings], content: Any, prefix: tuple[str, ...]) -> list[ValidationProblem]:
-    """What is wrong with a table; `prefix` is its key in the file."""
-    try:
-        model.model_validate(content)
-    except ValidationError as error:
-        return all_problems(error, prefix=prefix, content=content)
-    return []
-
-
-def without_problems(content: Any, problems: Sequence[ValidationProblem], *, depth: int) -> dict[str, Any]:
-    """A table without the keys that have a problem: part number `depth` of each problem's key."""
-    wrong = {problem.key[depth] for problem in problems if len(problem.key) > depth}
-    return {key: value for key, value in content.items() if key not in wrong} if isinstance(content, dict) else {}
 
 
 def line_of(text: str, key: tuple[str | int, ...]) -> int | None:

@@ -1,76 +1,63 @@
 """`podium arena`: blinded comparisons of reports by clinicians, from the ranking to the final order."""
 
-import argparse
 import math
 import re
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import closing
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 from podium.cli.arguments import (
-    Group,
-    Parser,
-    Verbs,
-    add_group,
-    add_verb,
-    cell,
-    console,
-    count,
-    number,
-    positive_int,
-    say,
-    table,
+    Count,
+    NoOptions,
+    Positive,
+    PositiveInt,
+    WorkerOptions,
+    argument,
+    choice,
+    flag,
+    numeric,
+    option,
 )
-from podium.errors import UsageError, read_given_text, require
+from podium.cli.output import cell, console, say, table
+from podium.errors import UsageError, read_given_text
+from podium.packages import require
+from podium.tools.arena import standing
+from podium.tools.arena.agreement import RaterFigures, rater_figures
+from podium.tools.arena.archive import archive_lines, restore, votes_csv, write_whole
+from podium.tools.arena.raters import Guest, invite, invite_organiser, links_csv, read_guests, revoke
+from podium.tools.arena.settings import ArenaSettings, read_settings
+from podium.tools.arena.simulation import Played, Scenario, play, summarise
+from podium.tools.arena.store import OpenArena, RaterLine, Store, close_arena, read_ballots, read_raters, read_votes
 
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from podium.tools.arena.agreement import RaterFigures
-    from podium.tools.arena.simulation import Played, Scenario, SimulationSummary
-    from podium.tools.arena.standing import Standing, StopRule
-    from podium.tools.arena.store import RaterLine
 
-GROUP: Group = "review"
-_RATINGS = ("elo-averaged", "elo", "bradley-terry")
-_GAPS = (25.0, 50.0, 100.0, 200.0)
+@dataclass(kw_only=True)
+class ArenaOptions:
+    folder: Path = argument("DIR", "the arena's folder [the working folder]", Path())
 
 
-def add_verbs(verbs: Verbs) -> None:
-    arena = add_group(verbs, "arena", "let clinicians compare anonymous reports, and rate the teams by their votes")
-    _add_init(arena)
-    _add_invite(arena)
-    revoke = _add_known_folder(add_verb(arena, "revoke", _revoke, "revoke a rater's link; the votes are kept"))
-    revoke.add_value("name", "NAME", "the name used in the invitation")
-    _add_serve(arena)
-    _add_known_folder(add_verb(arena, "status", _status, "show ratings, raters and what the stop rule still requires"))
-    _add_known_folder(add_verb(arena, "close", _close, "end the voting for good"))
-    _add_result(arena)
-    _add_archive(arena)
-    add_verb(arena, "viewer", _viewer, "fetch NiiVue, which shows volumes and meshes to raters")
-    add_simulate(arena)
+@dataclass(kw_only=True)
+class InitOptions:
+    example: ClassVar = "arena --ranking ranking/ranking.json --submissions submissions --cases images"
+
+    folder: Path = argument("DIR", "the folder to create")
+    ranking: Path = option("FILE", "the ranking.json that 'podium rank' wrote")
+    submissions: Path = option("DIR", "the submission of every team, as DIR/<team>")
+    cases: Path = option("DIR", "<case>.png, .jpg, .tif, .mha, .nii.gz, .stl, .ply, .obj, or <case>/")
+    top: PositiveInt | None = option("N", "teams of this rank or better [the ranking's finalists, else 7]")
+    seed: Count = option("N", "random seed for the pairing", 0)
+    url: str = option("URL", "where raters reach the server", "http://localhost:8000")
+    instructions: Path | None = option("FILE", "your own text for the raters, shown before the first matchup")
 
 
-def _add_init(verbs: Verbs) -> None:
-    parser = add_verb(verbs, "init", _init, "create an arena from finalists' reports and case images")
-    parser.add_value("folder", "DIR", "the folder to create")
-    parser.add_value("--ranking", "FILE", "the ranking.json that 'podium rank' wrote", required=True)
-    parser.add_value("--submissions", "DIR", "the submission of every team, as DIR/<team>", required=True)
-    parser.add_value(
-        "--cases", "DIR", "<case>.png, .jpg, .tif, .mha, .nii.gz, .stl, .ply, .obj, or <case>/", required=True
-    )
-    parser.add_value("--top", "N", "teams of this rank or better [the ranking's finalists, else 7]", type=positive_int)
-    parser.add_value("--seed", "N", "random seed for the pairing", type=count, default=0)
-    parser.add_value("--url", "URL", "where raters reach the server", default="http://localhost:8000")
-    parser.add_value("--instructions", "FILE", "your own text for the raters, shown before the first matchup")
-
-
-def _init(options: argparse.Namespace) -> int:
+def arena_init(options: InitOptions) -> int:
     require("PIL", extra="arena")
-    from podium.tools.arena.settings import ArenaSettings
     from podium.tools.arena.setup import Sources, init
 
     if not re.fullmatch(r"https?://[^/?#\s]+(/[\w.~-]+)*/?", options.url, re.ASCII):
@@ -87,34 +74,33 @@ def _init(options: argparse.Namespace) -> int:
     return 0
 
 
-def _add_invite(verbs: Verbs) -> None:
-    parser = add_verb(verbs, "invite", _invite, "print a personal link, which is shown only once")
-    parser.usage = (
+@dataclass(kw_only=True)
+class InviteOptions:
+    usage: ClassVar = (
         "podium arena invite [-h] [--matchups N] [--language CODE] [DIR] NAME\n"
         "       podium arena invite [-h] [--matchups N] --from FILE [--output FILE] [DIR]\n"
         "       podium arena invite [-h] --organiser [DIR]"
     )
-    parser.add_value(
-        "words",
+    example: ClassVar = "arena 'Dr Rossi' --language it"
+
+    words: Sequence[str] = argument(
         "[DIR] NAME",
         "the arena's folder [the working folder], and the rater; one who is known gets a new link",
+        (),
         nargs="*",
     )
-    parser.add_flag("--organiser", "a new link for the organiser instead")
-    parser.add_value("--from", "FILE", "many raters: a CSV file with name, e-mail, language", dest="source")
-    parser.add_value("--output", "FILE", "where --from writes the links [standard output]")
-    parser.add_value("--language", "CODE", "en, it, de, fr, es or zh [the language of the rater's browser]")
-    parser.add_value("--matchups", "N", "number of matchups for each rater [from arena.toml]", type=positive_int)
+    organiser: bool = flag("a new link for the organiser instead")
+    source: Path | None = option("FILE", "many raters: a CSV file with name, e-mail, language", names=["--from"])
+    output: Path | None = option("FILE", "where --from writes the links [standard output]")
+    language: str | None = option("CODE", "en, it, de, fr, es or zh [the language of the rater's browser]")
+    matchups: PositiveInt | None = option("N", "number of matchups for each rater [from arena.toml]")
 
 
-def _invite(options: argparse.Namespace) -> int:
-    from podium.tools.arena.raters import Guest, invite, invite_organiser
-    from podium.tools.arena.settings import read_settings
-    from podium.tools.arena.store import Store
+def arena_invite(options: InviteOptions) -> int:
     from podium.tools.arena.web.site import LANGUAGES
 
     if options.source:
-        return _invite_many(options)
+        return _invite_many(options, options.source)
     folder, name = _folder_and_name(options)
     if options.language is not None and options.language not in LANGUAGES:
         raise UsageError(f"--language must be one of {', '.join(LANGUAGES)}.")
@@ -133,16 +119,12 @@ def _invite(options: argparse.Namespace) -> int:
     return 0
 
 
-def _invite_many(options: argparse.Namespace) -> int:
-    from podium.tools.arena.archive import write_whole
-    from podium.tools.arena.raters import invite, links_csv, read_guests
-    from podium.tools.arena.settings import read_settings
-    from podium.tools.arena.store import Store
+def _invite_many(options: InviteOptions, source: Path) -> int:
     from podium.tools.arena.web.site import LANGUAGES
 
     if options.organiser or options.language or len(options.words) > 1:
         raise UsageError("With --from the file says who is invited: podium arena invite --from FILE [DIR].")
-    guests = read_guests(options.source, languages=LANGUAGES)
+    guests = read_guests(source, languages=LANGUAGES)
     folder = Path(*options.words)
     with closing(Store(folder)) as store:
         settings = read_settings(folder)
@@ -159,7 +141,7 @@ def _invite_many(options: argparse.Namespace) -> int:
     return 0
 
 
-def _folder_and_name(options: argparse.Namespace) -> tuple[Path, str]:
+def _folder_and_name(options: InviteOptions) -> tuple[Path, str]:
     """Where to invite whom: the folder may be omitted inside it, and the organiser has no name."""
     if options.output:
         raise UsageError("--output goes with --from.")
@@ -173,52 +155,54 @@ def _folder_and_name(options: argparse.Namespace) -> tuple[Path, str]:
     return Path(*folders), names[0]
 
 
-def _revoke(options: argparse.Namespace) -> int:
-    from podium.tools.arena.raters import revoke
-    from podium.tools.arena.store import Store
+@dataclass(kw_only=True)
+class RevokeOptions(ArenaOptions):
+    name: str = argument("NAME", "the name used in the invitation")
 
+
+def arena_revoke(options: RevokeOptions) -> int:
     with closing(Store(options.folder)) as store:
         name = revoke(store, options.name)
     say(f"The link of {name} is revoked; the votes are kept.")
     return 0
 
 
-def _add_serve(verbs: Verbs) -> None:
-    parser = _add_known_folder(add_verb(verbs, "serve", _serve, "serve the arena until it is stopped"))
-    parser.add_value("--host", "ADDRESS", "address to listen on", default="127.0.0.1")
-    parser.add_value(
-        "--port",
-        "N",
-        "port to listen on",
-        type=number(int, lambda port: 0 <= port <= 65535, "is not a port"),
-        default=8000,
+@dataclass(kw_only=True)
+class ServeOptions(ArenaOptions):
+    host: str = option("ADDRESS", "address to listen on", "127.0.0.1")
+    port: int = option(
+        "N", "port to listen on", 8000, type=numeric(int, lambda port: 0 <= port <= 65535, "is not a port")
     )
-    parser.add_value("--certificate", "FILE", "certificate for HTTPS, with --key")
-    parser.add_value("--key", "FILE", "the certificate's private key")
+    certificate: Path | None = option("FILE", "certificate for HTTPS, with --key")
+    key: Path | None = option("FILE", "the certificate's private key")
 
 
-def _serve(options: argparse.Namespace) -> int:
-    require("starlette", "uvicorn", extra="arena")
+def arena_serve(options: ServeOptions) -> int:
+    require("starlette", "hypercorn", extra="arena")
     from podium.tools.arena.web.app import serve
 
     serve(options.folder, host=options.host, port=options.port, certificate=options.certificate, key=options.key)
     return 0
 
 
-def _status(options: argparse.Namespace) -> int:
+def arena_status(options: ArenaOptions) -> int:
     """Ratings, what the stop rule still requires, the raters, and all remarks and notes."""
-    from podium.tools.arena.agreement import rater_figures
-    from podium.tools.arena.standing import standing, stop_rule
-    from podium.tools.arena.store import OpenArena, read_ballots, read_raters
-
     output = console()
     with closing(OpenArena(options.folder)) as arena:
         ballots = read_ballots(arena.store)
-        reached = standing(ballots, arena.methods, arena.settings)
+        reached = standing.standing(ballots, arena.methods, arena.settings)
         figures = {each.rater: each for each in rater_figures(ballots, arena.methods)}
-        raters = read_raters(arena.store)
+        raters, rule = read_raters(arena.store), standing.stop_rule(ballots, reached, arena.settings)
         output.print(
-            _ratings(reached), _stop_rule(stop_rule(ballots, reached, arena.settings)), _raters(raters, figures)
+            _ratings(reached),
+            table(
+                f"The stop rule {'holds' if rule.holds else 'does not hold yet'}: all of the first "
+                f"{len(rule.required)} and one of the last {len(rule.either)}",
+                *("Condition", "Met", "Explanation"),
+                texts=["Condition", "Explanation"],
+                rows=[(each.name, "yes" if each.met else "no", each.sentence) for each in rule.conditions],
+            ),
+            _raters(raters, figures),
         )
         remarks = [f"{name} {remark}." for name, each in figures.items() for remark in each.remarks]
         output.print()
@@ -227,11 +211,9 @@ def _status(options: argparse.Namespace) -> int:
     return 0
 
 
-def _ratings(reached: "Standing") -> "Table":
+def _ratings(reached: standing.Standing) -> "Table":
     """The order within a tied group is uncertain, so a line is drawn only between groups."""
-    from podium.tools.arena.standing import TITLES
-
-    title = f"Ratings after {reached.votes} votes ({TITLES[reached.decided_by]} decides)"
+    title = f"Ratings after {reached.votes} votes ({standing.TITLES[reached.decided_by]} decides)"
     made = table(
         title, "#", "Team", "Averaged\nElo", "Elo", "Bradley-\nTerry", "Interval", "Won", "Tied", "Lost", texts=["Team"]
     )
@@ -244,17 +226,7 @@ def _ratings(reached: "Standing") -> "Table":
     return made
 
 
-def _stop_rule(rule: "StopRule") -> "Table":
-    holds = "holds" if rule.holds else "does not hold yet"
-    return table(
-        f"The stop rule {holds}: all of the first {len(rule.required)} and one of the last {len(rule.either)}",
-        *("Condition", "Met", "Explanation"),
-        texts=["Condition", "Explanation"],
-        rows=[(each.name, "yes" if each.met else "no", each.sentence) for each in rule.conditions],
-    )
-
-
-def _raters(lines: "Sequence[RaterLine]", figures: "Mapping[str, RaterFigures]") -> "Table":
+def _raters(lines: Sequence[RaterLine], figures: Mapping[str, RaterFigures]) -> "Table":
     made = table(
         "Raters", "Rater", "Done", "Ties", "Left", "Repeats\nalike", "With\nothers", "Last vote\n(UTC)", texts=["Rater"]
     )
@@ -262,35 +234,26 @@ def _raters(lines: "Sequence[RaterLine]", figures: "Mapping[str, RaterFigures]")
         figure = figures.get(line.name)
         shares = (figure.ties, figure.left, figure.consistent, figure.agreeing) if figure else ("-",) * 4
         name = f"{line.name} (link revoked)" if line.revoked else line.name
-        made.add_row(cell(name), f"{line.done} of {line.total}", *map(str, shares), _moment(line.last_vote_at))
+        last = "-" if line.last_vote_at is None else f"{datetime.fromtimestamp(line.last_vote_at, UTC):%d %b %H:%M}"
+        made.add_row(cell(name), f"{line.done} of {line.total}", *map(str, shares), last)
     return made
 
 
-def _moment(seconds: float | None) -> str:
-    return "-" if seconds is None else datetime.fromtimestamp(seconds, UTC).strftime("%d %b %H:%M")
-
-
-def _close(options: argparse.Namespace) -> int:
-    from podium.tools.arena.store import Store, close_arena
-
+def arena_close(options: ArenaOptions) -> int:
     with closing(Store(options.folder)) as store:
         close_arena(store)
     say("The arena is closed: no further vote counts. 'podium arena result' writes the final ratings.")
     return 0
 
 
-def _add_result(verbs: Verbs) -> None:
-    parser = _add_known_folder(add_verb(verbs, "result", _result, "write the ratings for 'podium rank --arena'"))
-    parser.add_value("--output", "FILE", "the file to write", default=Path("arena.json"))
-    parser.add_value("--by", _RATINGS, "which rating decides the order", default="elo-averaged")
-    parser.add_flag("--provisional", "allow it while votes can still be cast")
+@dataclass(kw_only=True)
+class ResultOptions(ArenaOptions):
+    output: Path = option("FILE", "the file to write", Path("arena.json"))
+    by: Literal["elo-averaged", "elo", "bradley-terry"] = choice("which rating decides the order", "elo-averaged")
+    provisional: bool = flag("allow it while votes can still be cast")
 
 
-def _result(options: argparse.Namespace) -> int:
-    from podium.tools.arena.archive import write_whole
-    from podium.tools.arena.standing import arena_result, result_to_json
-    from podium.tools.arena.store import OpenArena, read_ballots
-
+def arena_result(options: ResultOptions) -> int:
     with closing(OpenArena(options.folder)) as arena:
         closed = arena.is_closed()
         if not closed and not options.provisional:
@@ -298,28 +261,23 @@ def _result(options: argparse.Namespace) -> int:
                 "The arena is still open: close it first with 'podium arena close', or ask for --provisional ratings."
             )
         ballots = read_ballots(arena.store)
-        found = arena_result(ballots, arena.methods, arena.settings, notes=arena.notes, by=options.by, closed=closed)
-    write_whole(options.output, result_to_json(found))
+        found = standing.arena_result(
+            ballots, arena.methods, arena.settings, notes=arena.notes, by=options.by, closed=closed
+        )
+    write_whole(options.output, standing.result_to_json(found))
     for sentence in (*found.disagreements, *found.notes):
         say(sentence)
     say(f"Wrote the ratings of {len(found.ratings)} teams after {found.votes} votes to {options.output}.")
     return 0
 
 
-def _add_archive(verbs: Verbs) -> None:
-    export = add_verb(verbs, "export", _export, "write all votes as CSV, or the whole arena as JSON lines")
-    _add_known_folder(export)
-    export.add_value("--output", "FILE", "the file to write, .csv or .jsonl", default=Path("votes.csv"))
-    export.add_flag("--without-pictures", "leave the image files out of the .jsonl file")
-    restore = add_verb(verbs, "import", _import, "restore an arena from the JSON lines of 'export'")
-    restore.add_value("file", "FILE", "the .jsonl file")
-    restore.add_value("folder", "DIR", "the folder to create")
+@dataclass(kw_only=True)
+class ExportOptions(ArenaOptions):
+    output: Path = option("FILE", "the file to write, .csv or .jsonl", Path("votes.csv"))
+    without_pictures: bool = flag("leave the image files out of the .jsonl file")
 
 
-def _export(options: argparse.Namespace) -> int:
-    from podium.tools.arena.archive import archive_lines, votes_csv, write_whole
-    from podium.tools.arena.store import Store, read_votes
-
+def arena_export(options: ExportOptions) -> int:
     with closing(Store(options.folder)) as store:
         cast = read_votes(store)
     if options.output.suffix == ".jsonl":
@@ -332,10 +290,13 @@ def _export(options: argparse.Namespace) -> int:
     return 0
 
 
-def _import(options: argparse.Namespace) -> int:
-    from podium.tools.arena.archive import restore
-    from podium.tools.arena.store import OpenArena, read_ballots
+@dataclass(kw_only=True)
+class ImportOptions:
+    file: Path = argument("FILE", "the .jsonl file")
+    folder: Path = argument("DIR", "the folder to create")
 
+
+def arena_import(options: ImportOptions) -> int:
     try:
         with options.file.open(encoding="utf-8") as lines:
             restore(options.folder, lines, name=str(options.file))
@@ -349,7 +310,7 @@ def _import(options: argparse.Namespace) -> int:
     return 0
 
 
-def _viewer(_options: argparse.Namespace) -> int:
+def arena_viewer(_: NoOptions) -> int:
     from podium.tools.arena.web.viewer import install_viewer, lock
 
     fetched = install_viewer()
@@ -358,49 +319,37 @@ def _viewer(_options: argparse.Namespace) -> int:
     return 0
 
 
-def add_simulate(verbs: Verbs) -> None:
-    parser = add_verb(verbs, "simulate", _simulate, "test the stop rule on arenas with known strengths")
-    parser.add_value(
-        "--gap",
+@dataclass(kw_only=True)
+class ArenaSimulationOptions(WorkerOptions):
+    gaps: Sequence[Positive] = option(
         "POINTS",
         "points between neighbouring teams, 400 being odds of 10 to 1; repeat for more rows [25, 50, 100, 200]",
-        dest="gaps",
-        type=number(float, lambda points: 0 < points < math.inf, "is not a positive number"),
-        action="append",
+        (25.0, 50.0, 100.0, 200.0),
+        names=["--gap"],
     )
-    parser.add_value(
-        "--teams",
-        "N",
-        "number of teams",
-        type=number(int, lambda teams: teams >= 2, "is less than two teams"),
-        default=7,
+    teams: int = option(
+        "N", "number of teams", 7, type=numeric(int, lambda teams: teams >= 2, "is less than two teams")
     )
-    parser.add_value("--raters", "N", "number of raters", type=positive_int, default=10)
-    parser.add_value("--cases", "N", "number of cases", type=positive_int, default=40)
-    parser.add_value(
-        "--ties",
+    raters: PositiveInt = option("N", "number of raters", 10)
+    cases: PositiveInt = option("N", "number of cases", 40)
+    ties: float = option(
         "SHARE",
         "share of ties among the votes",
-        type=number(float, lambda ties: 0 <= ties < 1, "is not between 0 and 1"),
-        default=0.2,
+        0.2,
+        type=numeric(float, lambda ties: 0 <= ties < 1, "is not between 0 and 1"),
     )
-    parser.add_value(
-        "--case-spread",
+    case_spread: float = option(
         "POINTS",
         "standard deviation of a team's strength from case to case [%(default)g]",
-        type=number(float, lambda points: 0 <= points < math.inf, "is not 0 or more"),
-        default=100.0,
+        100.0,
+        type=numeric(float, lambda points: 0 <= points < math.inf, "is not 0 or more"),
     )
-    parser.add_value("--arena", "DIR", "use the settings of this arena [the published ones]")
-    parser.add_value("--runs", "N", "arenas per row", type=positive_int, default=200)
-    parser.add_value("--seed", "N", "random seed", type=count, default=0)
-    parser.add_workers()
+    arena: Path | None = option("DIR", "use the settings of this arena [the published ones]")
+    runs: PositiveInt = option("N", "arenas per row", 200)
+    seed: Count = option("N", "random seed", 0)
 
 
-def _simulate(options: argparse.Namespace) -> int:
-    from podium.tools.arena.settings import ArenaSettings, read_settings
-    from podium.tools.arena.simulation import Scenario, summarise
-
+def arena_simulate(options: ArenaSimulationOptions) -> int:
     settings = read_settings(options.arena) if options.arena else ArenaSettings()
     scenarios = [
         Scenario(
@@ -412,26 +361,36 @@ def _simulate(options: argparse.Namespace) -> int:
             case_spread_points=options.case_spread,
             settings=settings,
         )
-        for gap in options.gaps or _GAPS
+        for gap in options.gaps
     ]
     played = _play_all(scenarios, runs=options.runs, seed=options.seed, workers=options.workers)
-    summaries = [
-        summarise(scenario.gap_points, played[row * options.runs : (row + 1) * options.runs])
-        for row, scenario in enumerate(scenarios)
-    ]
-    _print_table(summaries)
+    made = table(
+        "",
+        *("Gap", "Best is first", "By Elo", "By Bradley-Terry", "Best has rank 1", "Best in first group"),
+        *("Votes: median", "90 %", "Budget ended it", "Never ended", "Kendall's tau"),
+    )
+    for number, scenario in enumerate(scenarios):
+        row = summarise(scenario.gap_points, played[number * options.runs : (number + 1) * options.runs])
+        made.add_row(
+            f"{row.gap_points:g}",
+            *(f"{row.first[by]:.0%}" for by in ("elo-averaged", "elo", "bradley-terry")),
+            f"{row.with_rank_1:.0%} (of {row.mean_teams_of_rank_1:.1f})",
+            f"{row.in_first_group:.0%} (of {row.mean_first_group:.1f})",
+            *(f"{row.median_votes:.0f}", f"{row.votes_90:.0f}", f"{row.ended_by_budget:.0%}", f"{row.unfinished:.0%}"),
+            f"{row.mean_tau:.2f}",
+        )
+    console().print(made)
     arenas = f"{len(played)} arenas of {options.teams} teams, {options.raters} raters and {options.cases} cases"
     print(f"Played {arenas}; seed {options.seed}.", file=sys.stderr)
     return 0
 
 
-def _play_all(scenarios: Sequence["Scenario"], *, runs: int, seed: int, workers: int) -> list["Played"]:
+def _play_all(scenarios: Sequence[Scenario], *, runs: int, seed: int, workers: int) -> list[Played]:
     """Every scenario `runs` times, in that order; which process plays which makes no difference."""
     from concurrent.futures import ProcessPoolExecutor
     from multiprocessing import get_context
 
     from podium.execution.executor import show_progress
-    from podium.tools.arena.simulation import play
 
     every = [scenario for scenario in scenarios for _ in range(runs)]
     seeds = [(seed, run) for _ in scenarios for run in range(runs)]
@@ -443,26 +402,3 @@ def _play_all(scenarios: Sequence["Scenario"], *, runs: int, seed: int, workers:
             progress.advance()
     progress.close()
     return played
-
-
-def _print_table(summaries: Sequence["SimulationSummary"]) -> None:
-    made = table(
-        "",
-        *("Gap", "Best is first", "By Elo", "By Bradley-Terry", "Best has rank 1", "Best in first group"),
-        *("Votes: median", "90 %", "Budget ended it", "Never ended", "Kendall's tau"),
-    )
-    for row in summaries:
-        made.add_row(
-            f"{row.gap_points:g}",
-            *(f"{row.first[by]:.0%}" for by in ("elo-averaged", "elo", "bradley-terry")),
-            f"{row.with_rank_1:.0%} (of {row.mean_teams_of_rank_1:.1f})",
-            f"{row.in_first_group:.0%} (of {row.mean_first_group:.1f})",
-            *(f"{row.median_votes:.0f}", f"{row.votes_90:.0f}", f"{row.ended_by_budget:.0%}", f"{row.unfinished:.0%}"),
-            f"{row.mean_tau:.2f}",
-        )
-    console().print(made)
-
-
-def _add_known_folder(parser: Parser) -> Parser:
-    parser.add_value("folder", "DIR", "the arena's folder [the working folder]", nargs="?", default=Path())
-    return parser

@@ -1,40 +1,47 @@
 """`podium invoke`: what a container runs that was built with `--api invoke`, one evaluation per `POST /invoke`."""
 
-import argparse
-import multiprocessing
 import re
 import signal
 import sys
 import traceback
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from http.server import BaseHTTPRequestHandler
 from multiprocessing.connection import Connection
 from socketserver import ThreadingTCPServer
 from threading import Event, Lock, Thread
 from typing import Any
 
-from podium.cli.arguments import chosen_challenge, end, ground_truth
-from podium.cli.score import evaluate_submission
+from podium.cli.output import end
+from podium.cli.score import InvokeOptions, evaluate
 from podium.errors import UsageError
-from podium.kernel import signals_blocked, unblock_signals
+from podium.execution.children import FORK, fork, how_it_ended, reap
+from podium.kernel import signals_blocked
 
-_FORK = multiprocessing.get_context("fork")
 _SECONDS_TO_END = 10.0
 _SECONDS_OF_AN_ANSWER = 8.0
 _BODY_LENGTH = re.compile("[0-9]{1,6}")
 
 
-def serve_evaluations(options: argparse.Namespace) -> int:
+def serve_evaluations(options: InvokeOptions) -> int:
     """Serve until the process that starts the evaluations ends."""
     from podium.cli.main import carry_out  # that module lists this command
 
     def warm_up() -> None:
+        """Import packages before the first evaluation, which then starts faster."""
         server.server_close()  # the copy of this process: only one listens
-        _import_packages(options)
+        from podium.evaluation import import_packages
 
-    with _listen(options.port) as server:
-        evaluator = Prefork(warm_up=warm_up, job=lambda: carry_out(evaluate_submission, options))
+        with suppress(Exception):  # whatever is wrong, every evaluation reports it as it would without a server
+            import_packages(options.ground_truth_folder, challenge=options.challenge)
+
+    try:
+        server = EvaluationServer(("0.0.0.0", options.port))  # noqa: S104  (the platform calls from outside)
+    except (OSError, OverflowError) as error:
+        raise UsageError(f"The server cannot listen on port {options.port}: {error}.") from None
+    with server:
+        evaluator = Prefork(warm_up=warm_up, job=lambda: carry_out(lambda: evaluate(options)))
         Thread(target=server.serve_forever, daemon=True).start()
         try:
             evaluator.wait_until_warm()
@@ -43,26 +50,11 @@ def serve_evaluations(options: argparse.Namespace) -> int:
             print(f"Ready: POST /invoke on port {server.server_address[1]} starts an evaluation.", flush=True)
             evaluator.join()
         except EOFError:
-            pass  # said below
+            pass  # reported below
         finally:
             server.shutdown()
             evaluator.stop()
     return end("The process that starts the evaluations has ended, perhaps because memory ran out.", 2)
-
-
-def _import_packages(options: argparse.Namespace) -> None:
-    """Import packages before the first evaluation, which then starts faster."""
-    from podium.evaluation import import_packages
-
-    with suppress(Exception):  # whatever is wrong, every evaluation reports it as it would without a server
-        import_packages(ground_truth(options), challenge=chosen_challenge(options))
-
-
-def _listen(port: int) -> "EvaluationServer":
-    try:
-        return EvaluationServer(("0.0.0.0", port))  # noqa: S104  (the platform calls from outside)
-    except (OSError, OverflowError) as error:
-        raise UsageError(f"The server cannot listen on port {port}: {error}.") from None
 
 
 class EvaluationServer(ThreadingTCPServer):
@@ -95,8 +87,7 @@ class EvaluationServer(ThreadingTCPServer):
         finally:
             self._running.release()
         if code < 0:
-            name = signal.Signals(-code).name
-            end(f"The evaluation was ended by signal {name}, perhaps because memory ran out.")
+            end(f"The evaluation was ended {how_it_ended(code)}, perhaps because memory ran out.")
         status = {0: 201, 1: 422}.get(code, 500)
         return status, f"The evaluation ended with exit code {code}; stdout and stderr tell more."
 
@@ -148,10 +139,9 @@ class Prefork:
     """
 
     def __init__(self, *, warm_up: Callable[[], None], job: Callable[[], int]) -> None:
-        self._connection, theirs = _FORK.Pipe()
-        self._process = _FORK.Process(target=_serve, args=(theirs, self._connection, warm_up, job))
-        with signals_blocked():
-            self._process.start()
+        self._connection, theirs = FORK.Pipe()
+        serve = partial(_serve, theirs, self._connection, warm_up, job)
+        self._process = fork(serve, handlers={signal.SIGTERM: signal.default_int_handler})  # jobs inherit it
         theirs.close()
 
     def wait_until_warm(self) -> None:
@@ -172,17 +162,13 @@ class Prefork:
     def stop(self) -> None:
         """End the process and the job that runs, each as SIGTERM ends it."""
         self._process.terminate()
-        self._process.join(_SECONDS_TO_END)
-        self._process.kill()
-        self._process.join()
+        reap(self._process, within_seconds=_SECONDS_TO_END)
         self._connection.close()
 
 
 def _serve(connection: Connection, other: Connection, warm_up: Callable[[], None], job: Callable[[], int]) -> None:
     other.close()  # or the end of the asking process would not be noticed
-    signal.signal(signal.SIGTERM, _end_on_request)
-    with suppress(EOFError, OSError, KeyboardInterrupt):
-        unblock_signals()
+    with suppress(EOFError, OSError):
         warm_up()
         connection.send(None)
         while True:
@@ -191,24 +177,18 @@ def _serve(connection: Connection, other: Connection, warm_up: Callable[[], None
 
 
 def _run(connection: Connection, job: Callable[[], int]) -> int:
-    child = _FORK.Process(target=_exit_with, args=(connection, job))
+    def exit_with_code() -> None:
+        connection.close()
+        raise SystemExit(job())
+
+    child = None
     try:
-        with signals_blocked():
-            child.start()
+        with signals_blocked():  # until `child` is known
+            child = fork(exit_with_code)
         child.join()
     finally:  # also where we are to stop
-        if child.pid is not None:
+        if child is not None:
             child.terminate()
             child.join()
     assert child.exitcode is not None, "the child has ended"
     return child.exitcode
-
-
-def _end_on_request(_signal: int, _frame: object) -> None:
-    raise KeyboardInterrupt
-
-
-def _exit_with(connection: Connection, job: Callable[[], int]) -> None:
-    connection.close()
-    unblock_signals()
-    raise SystemExit(job())

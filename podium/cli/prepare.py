@@ -1,6 +1,5 @@
 """Commands that prepare a challenge: new, check, figures, manifest, leaderboard, bundle, keys, doctor, completion."""
 
-import argparse
 import json
 import os
 import platform
@@ -8,29 +7,24 @@ import re
 import shutil
 import tempfile
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 from podium import __version__
 from podium.cli.arguments import (
     BAKED_GROUND_TRUTH,
-    Group,
-    Verbs,
-    add_group,
-    add_verb,
-    cell,
-    chosen_challenge,
-    chosen_executor,
-    chosen_folder,
-    console,
-    end,
-    ground_truth,
-    say,
-    subcommands,
-    table,
+    CHALLENGE_VARIABLE,
+    CaseOptions,
+    ChallengeOptions,
+    NoOptions,
+    argument,
+    flag,
+    option,
 )
+from podium.cli.output import cell, console, end, say, table
 from podium.errors import UsageError
 from podium.readers.files import escape_for_display
 
@@ -38,48 +32,25 @@ if TYPE_CHECKING:
     from podium.checking import Checked, EngineComparison
     from podium.metrics.declaration import GivenFigure, Metric
 
-GROUP: Group = "prepare"
 GALLERY = BAKED_GROUND_TRUTH.with_name("gallery")
 _TEMPLATE = Path(__file__).with_name("new_challenge.toml")
 _TITLE = re.compile(r'^title = ".*"', re.MULTILINE)
 _REFERENCE_KEYS = ("reference", "reference_table")
 _PACKAGES = ("numpy", "h5py", "SimpleITK", "torch", "monai", "pydantic")
 _GIB = 1024**3
-_BASH = """_podium() {
-  COMPREPLY=($("$1" completion bash "${COMP_WORDS[*]:0:$((COMP_CWORD + 1))}" 2>/dev/null))
-}
-complete -o default -F _podium podium"""
-_FISH = """function __podium_words
-  set -l line (commandline -opc) (commandline -ct)
-  set -l found ($line[1] completion fish (string join -- ' ' $line) 2>/dev/null)
-  test -n "$found"; and printf '%s\\n' $found; or __fish_complete_path $line[-1]
-end
-complete -c podium -f -a '(__podium_words)'"""
-_ZSH = f"autoload -U compinit bashcompinit && compinit -i && bashcompinit\n{_BASH}"
-_SCRIPTS = {"bash": _BASH, "zsh": _ZSH, "fish": _FISH}
 
 
-def add_verbs(verbs: Verbs) -> None:
-    add_new(verbs)
-    add_check(verbs)
-    add_figures(verbs)
-    add_manifest(verbs)
-    add_leaderboard(verbs)
-    add_bundle(verbs)
-    add_keys(verbs)
-    add_verb(verbs, "doctor", _doctor, "show what an evaluation would have on this machine")
-    add_completion(verbs)
+@dataclass(kw_only=True)
+class NewOptions:
+    example: ClassVar = "liver --like panther"
+
+    name: str = argument("NAME", "the name of the challenge and of its folder")
+    like: str | None = option("GALLERY", "start from this entry of gallery/ [a template]")
+    output: Path | None = option("DIR", "where to create the folder NAME [ground-truth]")
 
 
-def add_new(verbs: Verbs) -> None:
-    parser = add_verb(verbs, "new", _new, "write a commented challenge folder to fill in")
-    parser.add_value("name", "NAME", "the name of the challenge and of its folder")
-    parser.add_value("--like", "GALLERY", "start from this entry of gallery/ [a template]")
-    parser.add_value("--output", "DIR", "where to create the folder NAME [ground-truth]")
-
-
-def _new(options: argparse.Namespace) -> int:
-    from podium.challenges.format import CHALLENGE_FILE, REFERENCES, check_name
+def new(options: NewOptions) -> int:
+    from podium.challenges.ground_truth import CHALLENGE_FILE, REFERENCES, check_name
 
     root = options.output or (BAKED_GROUND_TRUTH if BAKED_GROUND_TRUTH.is_dir() else Path("ground-truth"))
     folder = root / options.name
@@ -109,7 +80,7 @@ def _new(options: argparse.Namespace) -> int:
 
 def _entry(name: str) -> str:
     """The challenge.toml of a gallery entry, with a line that says where it comes from."""
-    from podium.challenges.format import CHALLENGE_FILE
+    from podium.challenges.ground_truth import CHALLENGE_FILE
 
     known = {file.parent.name: file for file in sorted(GALLERY.glob(f"*/{CHALLENGE_FILE}"))}
     if not known:
@@ -132,34 +103,30 @@ def _reference_names(text: str) -> list[str]:
 # `podium check`: an organiser's check before a build.
 
 
-def add_check(verbs: Verbs) -> None:
-    parser = add_verb(verbs, "check", _check, "check a challenge's settings and references before a build")
-    parser.add_value(
-        "folder",
-        "FOLDER",
-        "a challenge folder, or a folder of challenge folders [ground-truth]",
-        nargs="?",
-        default=BAKED_GROUND_TRUTH,
+@dataclass(kw_only=True)
+class CheckOptions(CaseOptions):
+    example: ClassVar = "ground-truth/carotid"
+
+    folder: Path = argument(
+        "FOLDER", "a challenge folder, or a folder of challenge folders [ground-truth]", BAKED_GROUND_TRUTH
     )
-    parser.add_value("--images", "DIR", "images to compare the references with: size and geometry")
-    parser.add_flag("--engines", "also run both engines on damaged copies of references and compare them")
-    parser.add_workers()
-    parser.add_case_timeout()
+    images: Path | None = option("DIR", "images to compare the references with: size and geometry")
+    engines: bool = flag("also run both engines on damaged copies of references and compare them")
 
 
-def _check(options: argparse.Namespace) -> int:
-    from podium.challenges.format import challenge_paths
-    from podium.checking import check, compare_engines
+def check(options: CheckOptions) -> int:
+    from podium import checking
+    from podium.challenges.ground_truth import challenge_paths
 
     if options.images is not None and not options.images.is_dir():
         raise UsageError(f"There is no folder {options.images}.")
-    executor = chosen_executor(options)
+    executor = options.executor()
     results = []
     for name, path in challenge_paths(options.folder).items():
-        results.append(check(name, path, images=options.images, executor=executor))
+        results.append(checking.check(name, path, images=options.images, executor=executor))
         _print(results[-1])
         if options.engines and not results[-1].errors:
-            _print_engines(compare_engines(name, path, executor=executor))
+            _print_engines(checking.compare_engines(name, path, executor=executor))
     errors = sum(len(each.errors) for each in results)
     warnings = sum(len(each.warnings) for each in results)
     found = f"{_count(errors, 'error')} and {_count(warnings, 'warning')}"
@@ -196,29 +163,28 @@ def _count(number: int, thing: str) -> str:
 # `podium figures`: the names that challenge.toml and commands may use.
 
 
-def add_figures(verbs: Verbs) -> None:
-    parser = add_verb(verbs, "figures", _figures, "list the figures of a challenge and where each may be used")
-    parser.add_value("challenge", "NAME", "the challenge [the only one]", nargs="?")
-    parser.add_ground_truth()
+@dataclass(kw_only=True)
+class NamedChallengeOptions(ChallengeOptions):
+    challenge: str | None = argument("NAME", "the challenge [the only one]", variable=CHALLENGE_VARIABLE)
 
 
-def _figures(options: argparse.Namespace) -> int:
+def figures(options: NamedChallengeOptions) -> int:
     from podium.challenges import load_challenge
 
-    board = load_challenge(chosen_folder(options)).scoreboard
+    board = load_challenge(options.folder(), despite_names=True).scoreboard
     of_cases = {metric.name: metric for metric in board.metrics}
     offline = {metric.name: metric for metric in board.offline_metrics} | {each.path: each for each in board.offline}
     tables: dict[str, Mapping[str, Metric | GivenFigure]] = {
-        "Figures of all cases, for [figures], [leaderboard] and [ranking] (by and tie_break):": board.named,
+        "Figures of all cases, for [figures], [leaderboard] and [ranking] (by and tie_break):": board.names.figures,
         "Figures of single cases, for [case_figures], positions_by_case and podium rank --metric:": of_cases,
         "Figures that offline tools add, for podium rank alone:": offline,
     }
     output, head = console(), ("name", "title", "better", "range", "unit")
-    for heading, figures in tables.items():
-        if figures:
+    for heading, listed in tables.items():
+        if listed:
             rows = [
                 (name, each.title, each.direction, f"{each.lowest:g} to {each.highest:g}", each.unit)
-                for name, each in figures.items()
+                for name, each in listed.items()
             ]
             output.print("", cell(heading), table("", *head, texts=head, rows=rows), sep="\n", soft_wrap=True)
     print("\nA name that ends in .mean may be written without it.")
@@ -230,22 +196,18 @@ def _figures(options: argparse.Namespace) -> int:
 # `podium manifest`: the public case list.
 
 
-def add_manifest(verbs: Verbs) -> None:
-    parser = add_verb(verbs, "manifest", _manifest, "write the public case list for 'podium validate'")
-    parser.add_value("--output", "FILE", "the file to write", default=Path("cases.json"))
-    parser.add_ground_truth()
-    parser.add_challenge()
-    parser.add_workers()
-    parser.add_case_timeout()
+@dataclass(kw_only=True)
+class ManifestOptions(ChallengeOptions, CaseOptions):
+    output: Path = option("FILE", "the file to write", Path("cases.json"))
 
 
-def _manifest(options: argparse.Namespace) -> int:
+def manifest(options: ManifestOptions) -> int:
     from podium.challenges import load_challenge
     from podium.evaluation import prepare
     from podium.validation import make_manifest, write_manifest
 
-    folder = chosen_folder(options)
-    task = prepare(folder, load_challenge(folder), chosen_executor(options))
+    folder = options.folder()
+    task = prepare(folder, load_challenge(folder), options.executor())
     write_manifest(make_manifest(task), options.output)
     return end(f"Wrote {len(task.cases)} cases to {options.output}; it holds no reference value and may be published.")
 
@@ -253,19 +215,18 @@ def _manifest(options: argparse.Namespace) -> int:
 # `podium leaderboard`: the settings of a phase's leaderboard.
 
 
-def add_leaderboard(verbs: Verbs) -> None:
-    parser = add_verb(verbs, "leaderboard", _leaderboard, "print the phase settings to paste into Grand Challenge")
-    parser.add_value("challenge", "CHALLENGE", "one challenge [all]", nargs="?")
-    parser.add_ground_truth()
+@dataclass(kw_only=True)
+class LeaderboardOptions(ChallengeOptions):
+    challenge: str | None = argument("CHALLENGE", "one challenge [all]", variable=CHALLENGE_VARIABLE)
 
 
-def _leaderboard(options: argparse.Namespace) -> int:
+def leaderboard(options: LeaderboardOptions) -> int:
     from podium.challenges import load_challenge, phase_columns
-    from podium.challenges.format import read_challenge_folders
-    from podium.platform.privacy import phase_settings
+    from podium.challenges.ground_truth import read_challenge_folders
+    from podium.platform.leaderboard import phase_settings
 
-    name = chosen_challenge(options)
-    chosen = [chosen_folder(options)] if name else list(read_challenge_folders(ground_truth(options)).values())
+    name = options.challenge
+    chosen = [options.folder()] if name else list(read_challenge_folders(options.ground_truth_folder).values())
     settings = {folder.name: phase_settings(phase_columns(folder)) for folder in chosen}
     for folder in chosen:
         if differs := load_challenge(folder).ranking.not_live:
@@ -280,41 +241,37 @@ def _leaderboard(options: argparse.Namespace) -> int:
 # `podium bundle`: competitions for other platforms.
 
 
-def add_bundle(verbs: Verbs) -> None:
-    platforms = add_group(verbs, "bundle", "write the files of a competition for another platform")
-    parser = add_verb(platforms, "codabench", _codabench, "write a competition bundle for Codabench")
-    parser.add_value("challenge", "NAME", "the challenge")
-    parser.add_value("--output", "PATH", "an archive, if it ends with .zip, or a folder [NAME-codabench.zip]")
-    parser.add_value(
-        "--image", "IMAGE", f"the image, as Codabench's worker can pull it [podium-codabench-NAME:{__version__}]"
+@dataclass(kw_only=True)
+class CodabenchOptions(ChallengeOptions):
+    example: ClassVar = "carotid --image docker.io/you/podium-codabench-carotid:0.2.0"
+
+    challenge: str = argument("NAME", "the challenge")
+    output: Path | None = option("PATH", "an archive, if it ends with .zip, or a folder [NAME-codabench.zip]")
+    image: str | None = option(
+        "IMAGE", f"the image, as Codabench's worker can pull it [podium-codabench-NAME:{__version__}]"
     )
-    parser.add_value("--start", "DATE", "the first day of the phase, as 2026-12-31 [today]", type=date.fromisoformat)
-    parser.add_ground_truth()
+    start: date | None = option("DATE", "the first day of the phase, as 2026-12-31 [today]", type=date.fromisoformat)
 
 
-def _codabench(options: argparse.Namespace) -> int:
-    from podium.tools.platforms.bundle import BundlePlan, write_bundle
+def bundle_codabench(options: CodabenchOptions) -> int:
+    from podium.tools.other_platforms.bundle import write_bundle
 
     name = options.challenge
-    plan = BundlePlan(
-        image=options.image or f"podium-codabench-{name}:{__version__}",
-        start=options.start or datetime.now(UTC).date(),
-    )
     output = options.output or Path(f"{name}-codabench.zip")
-    files = write_bundle(chosen_folder(options), plan, output)
+    image = options.image or f"podium-codabench-{name}:{__version__}"
+    files = write_bundle(options.folder(), output, image=image, start=options.start or datetime.now(UTC).date())
     return end(f"Wrote {files} files to {output}; it holds the references, so it must not be published.")
 
 
 # `podium keys`: the organiser's key for sealed rows.
 
 
-def add_keys(verbs: Verbs) -> None:
-    tools = add_group(verbs, "keys", "make the organiser's key for sealed rows")
-    new = add_verb(tools, "new", _new_key, "make a key pair for sealed rows; print the public key")
-    new.add_value("file", "FILE", "where to write the secret key; keep it and back it up")
+@dataclass(kw_only=True)
+class NewKeyOptions:
+    file: Path = argument("FILE", "where to write the secret key; keep it and back it up")
 
 
-def _new_key(options: argparse.Namespace) -> int:
+def keys_new(options: NewKeyOptions) -> int:
     from podium.platform.sealing import new_key
 
     public_key = new_key(options.file)
@@ -325,7 +282,7 @@ def _new_key(options: argparse.Namespace) -> int:
 # `podium doctor`: what this machine offers to an evaluation.
 
 
-def _doctor(_: argparse.Namespace) -> int:
+def doctor(_: NoOptions) -> int:
     for what, found in _findings():
         print(f"{what + ':':<18} {found}")
     return 0
@@ -335,6 +292,8 @@ def _findings() -> Iterator[tuple[str, str]]:
     from importlib.metadata import PackageNotFoundError, version
 
     from podium.execution.executor import available_workers
+    from podium.kernel import Limits, is_linux
+    from podium.sandbox.client import started
     from podium.sandbox.lock import LAYERS, has_seccomp, landlock_abi
 
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
@@ -348,9 +307,12 @@ def _findings() -> Iterator[tuple[str, str]]:
     yield "temporary files", f"{shutil.disk_usage(tempfile.gettempdir()).free / _GIB:.1f} GiB free"
     yield "Landlock", f"ABI {abi}" if abi else "not available"
     yield "seccomp", "available" if has_seccomp() else "not available"
-    in_force = _layers_in_force()
-    complete = "" if len(in_force) == len(LAYERS) else " (--isolation full would refuse to run)"
-    yield "isolation", (", ".join(in_force) or "none") + complete
+    layers: Sequence[str] = ()
+    if is_linux():
+        with started(Limits()) as decoder:  # it reports the layers of isolation that really apply
+            layers = tuple(decoder.layers)
+    complete = "" if len(layers) == len(LAYERS) else " (--isolation full would refuse to run)"
+    yield "isolation", (", ".join(layers) or "none") + complete
     for package in _PACKAGES:
         try:
             yield package, version(package)
@@ -358,51 +320,20 @@ def _findings() -> Iterator[tuple[str, str]]:
             yield package, "not installed"
 
 
-def _layers_in_force() -> list[str]:
-    """Start a decoder, which reports the layers that are really in force."""
-    from podium.kernel import Limits, is_linux
-    from podium.sandbox.decoders import started
-
-    if not is_linux():
-        return []
-    with started(Limits()) as found:
-        return list(found.layers)
+# `podium completion`: commands and options at the TAB key. The scripts ask Podium, so they are never out of date.
 
 
-# `podium completion`: commands and options at the TAB key. The scripts ask Podium, so they never are out of date.
+@dataclass(kw_only=True)
+class CompletionOptions:
+    shell: Literal["bash", "zsh", "fish"] = argument(
+        "", "your shell; docs/organisers.md has the line for its start-up file"
+    )
 
 
-def add_completion(verbs: Verbs) -> None:
-    parser = add_verb(verbs, "completion", _completion, "print the script that completes commands in your shell")
-    parser.add_value("shell", tuple(_SCRIPTS), "your shell; docs/organisers.md has the line for its start-up file")
-    parser.add_argument("line", nargs="?", help=argparse.SUPPRESS)  # what is typed so far
+def completion(options: CompletionOptions) -> int:
+    from argcomplete.shell_integration import shellcode
 
-
-def _completion(options: argparse.Namespace) -> int:
-    from podium.cli.main import make_parser
-
-    print(_SCRIPTS[options.shell] if options.line is None else "\n".join(_words(make_parser()[0], options.line)))
+    if options.shell == "zsh":
+        print("autoload -U compinit && compinit -i")
+    print(shellcode(["podium"], shell=options.shell))
     return 0
-
-
-def _words(parser: argparse.ArgumentParser, line: str) -> list[str]:
-    """What the last word of a line may become; nothing where that is a path or a number."""
-    _, *before, last = line.split(" ")
-    every, command, second = subcommands(parser), "", list[str]()
-    assert every is not None
-    for word in before:
-        name = f"{command} {word}".strip()
-        inner = subcommands(parser)
-        if (found := (inner and inner.choices.get(word)) or every.choices.get(name)) is not None:
-            parser, command = found, name
-            second = [verb.partition(" ")[2] for verb in every.choices if verb.startswith(f"{name} ")]
-    known = parser._option_string_actions
-    option = known.get(before[-1]) if before else None
-    if option is not None and option.nargs != 0:
-        words = list(option.choices or ())
-    elif last.startswith("-"):
-        words = [each for each in known if each.startswith("--")]
-    else:
-        words = [each for action in parser._actions if not action.option_strings for each in action.choices or ()]
-        words += second
-    return [word for word in words if word.startswith(last) and " " not in word]

@@ -5,26 +5,16 @@ import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-from podium.cli.arguments import (
-    UNBOUNDED,
-    Group,
-    Parser,
-    Verbs,
-    add_verb,
-    cell,
-    chosen_executor,
-    console,
-    count,
-    end,
-    inner_share,
-    share,
-    table,
-)
+from podium.cli.arguments import Count, Fraction, InnerFraction, WorkerOptions, argument, choice, flag, numeric, option
+from podium.cli.output import UNBOUNDED, cell, console, end, table
 from podium.errors import UsageError, read_given
 from podium.execution.executor import no_progress, show_progress
+from podium.figures import LARGEST
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -37,134 +27,138 @@ if TYPE_CHECKING:
     from podium.tools.report.overlays import CasePictures
     from podium.tools.report.page import Report
 
-GROUP: Group = "rank"
-_SCHEMES = {
-    "official": "the challenge's own rule",
-    "aggregate-then-rank": "by a statistic over cases (--statistic)",
-    "rank-then-aggregate": "by a statistic over the ranks in every case (--statistic)",
-    "test-then-rank": "by significant wins in paired tests (--holm)",
-    "platform": "as the live leaderboard ranks (--platform-method)",
-}
+_TABLES = "tables of scores"
+_PICTURES = "pictures of the worst cases"
 
 
-def add_verbs(verbs: Verbs) -> None:
-    add_rank(verbs)
-    add_report(verbs)
+_finite = numeric(float, lambda value: abs(value) <= LARGEST, "is not a finite number")
+_weight = numeric(float, lambda value: 0 < value <= LARGEST, "is not a positive number")
 
 
-def add_rank(verbs: Verbs) -> None:
-    parser = add_verb(verbs, "rank", _rank, "rank the teams and say how certain the ranking is")
-    parser.add_value(
-        "paths",
+def _assignments(text: str, *, read: Callable[[str], Any]) -> dict[str, Any]:
+    """`name=value,...`; a name may hold a `=`, a value does not."""
+    found = {}
+    for part in text.split(","):
+        name, equals, value = part.rpartition("=")
+        if not equals or not name.strip():
+            raise argparse.ArgumentTypeError(f"'{part}' is not NAME=VALUE")
+        found[name.strip()] = read(value.strip())
+    return found
+
+
+class _Merged(argparse.Action):
+    """May be given several times: what all of them say counts, and no name may have two values."""
+
+    def __call__(self, parser: argparse.ArgumentParser, namespace: Any, values: Any, option_string: Any = None) -> None:
+        before = getattr(namespace, self.dest, {})
+        twice = next((name for name in values if before.get(name, values[name]) != values[name]), None)
+        if twice is not None:
+            name = f"'{twice}'" if twice else "all other metrics"
+            parser.error(f"argument {option_string}: {name}: both {before[twice]} and {values[twice]} are given")
+        setattr(namespace, self.dest, {**before, **values})
+
+
+def _directions(text: str) -> dict[str, Any]:
+    """`dice=higher,hd95=lower`; one word alone, kept under the empty name, means all other metrics."""
+    from podium.tools.ranking.tables import as_direction
+
+    def read(word: str) -> str:
+        found = as_direction(word)
+        if found is None:
+            raise argparse.ArgumentTypeError(f"'{word}' is neither 'higher' nor 'lower'")
+        return found
+
+    parts = text.split(",")
+    alone = [part.strip() for part in parts if "=" not in part]
+    named = [part for part in parts if "=" in part]
+    if len(alone) > 1:
+        raise argparse.ArgumentTypeError(f"'{alone[0]}' and '{alone[1]}' are both meant for all metrics")
+    found = _assignments(",".join(named), read=read) if named else {}
+    return {"": read(alone[0]), **found} if alone else found
+
+
+@dataclass(kw_only=True)
+class RankOptions:
+    example: ClassVar = "results/ --output ranking"
+    sections: ClassVar = {
+        _TABLES: "Long: the columns team, case, value and optionally metric, task, group, direction. Wide: team, case, "
+        "optionally task and group, and one column per metric."
+    }
+
+    paths: Sequence[Path] = argument(
         "TEAM",
-        "a team's folder or metrics.json, or a folder of teams or <team>.json; or one table of scores: .csv, "
-        ".tsv, .parquet, or - for standard input",
-        type=Path,
-        nargs="+",
+        "a team's folder or metrics.json, or a folder of teams or <team>.json; or one table of scores: .csv, .tsv, "
+        ".parquet, or - for standard input",
     )
-    parser.add_value(
-        "--output",
-        "DIR",
-        "where to write the results; one folder per regime or task where these are separate",
-        default=Path("ranking"),
+    output: Path = option(
+        "DIR", "where to write the results; one folder per regime or task where these are separate", Path("ranking")
     )
-    parser.add_flag("--skip-broken", "leave out teams without a usable metrics.json instead of stopping")
-    parser.add_value("--key", "FILE", "the organiser's secret key, which opens sealed rows")
-    _add_scheme(parser)
-    _add_table(parser)
-    _add_statistics(parser)
-
-
-def _add_scheme(parser: Parser) -> None:
-    parser.add_argument(
-        "--scheme",
-        choices=list(_SCHEMES),
-        default="official",
-        help="how to rank: " + "; ".join(f"{name}: {words}" for name, words in _SCHEMES.items()) + " [%(default)s]",
+    skip_broken: bool = flag("leave out teams without a usable metrics.json instead of stopping")
+    key: Path | None = option("FILE", "the organiser's secret key, which opens sealed rows")
+    scheme: Literal["official", "aggregate-then-rank", "rank-then-aggregate", "test-then-rank", "platform"] = choice(
+        "how to rank: official: the challenge's own rule; aggregate-then-rank: by a statistic over cases "
+        "(--statistic); rank-then-aggregate: by a statistic over the ranks in every case (--statistic); "
+        "test-then-rank: by significant wins in paired tests (--holm); platform: as the live leaderboard ranks "
+        "(--platform-method)",
+        "official",
     )
-    parser.add_value(
-        "--statistic", ("mean", "median", "quantile"), "with aggregate-then-rank or rank-then-aggregate [mean]"
+    statistic: Literal["mean", "median", "quantile"] | None = choice(
+        "with aggregate-then-rank or rank-then-aggregate [mean]"
     )
-    parser.add_value(
-        "--quantile", "Q", "with --statistic quantile: which quantile, from the worse end [0.05]", type=share
+    quantile: Fraction | None = option("Q", "with --statistic quantile: which quantile, from the worse end [0.05]")
+    holm: bool = flag("with test-then-rank: adjust p values over all ordered pairs")
+    platform_method: Literal["absolute", "mean", "median"] | None = choice(
+        "with the scheme platform [as in the challenge's phase settings]"
     )
-    parser.add_flag("--holm", "with test-then-rank: adjust p values over all ordered pairs")
-    parser.add_value(
-        "--platform-method",
-        ("absolute", "mean", "median"),
-        "with the scheme platform [as in the challenge's phase settings]",
-    )
-    parser.add_value(
-        "--metric",
+    metrics: Sequence[str] = option(
         "NAME",
         "a per-case metric for the general schemes; may be repeated [those the challenge declares]",
-        dest="metrics",
-        action="append",
-        default=[],
+        (),
+        names=["--metric"],
     )
-    parser.add_value(
-        "--weights",
+    weights: Mapping[str, float] = option(
         "NAME=W,...",
         "weights of the metrics' positions in the general schemes [1 each]",
-        type=_assignments(_weight),
+        dict,
+        type=partial(_assignments, read=_weight),
         action=_Merged,
-        default={},
     )
-    parser.add_value("--arena", "FILE", "the arena's ratings, which order the finalists")
-    parser.add_flag(
-        "--break-arena-ties", "with --arena: order teams of one group by their ratings; otherwise they share the rank"
+    arena: Path | None = option("FILE", "the arena's ratings, which order the finalists")
+    break_arena_ties: bool = flag(
+        "with --arena: order teams of one group by their ratings; otherwise they share the rank"
     )
-    parser.add_value(
-        "--calibration",
-        "FILE",
-        "what 'podium judge calibrate' wrote: the page shows how far the judge agrees with the clinicians",
+    calibration: Path | None = option(
+        "FILE", "what 'podium judge calibrate' wrote: the page shows how far the judge agrees with the clinicians"
     )
-
-
-def _add_table(parser: Parser) -> None:
-    table = parser.add_argument_group(
-        "tables of scores",
-        "Long: the columns team, case, value and optionally metric, task, group, direction. Wide: team, case, "
-        "optionally task and group, and one column per metric.",
-    )
-    table.add_value(
-        "--direction",
+    direction: Mapping[str, Any] = option(
         "NAME=higher,...",
-        "which direction of each metric is better; 'higher' or 'lower' alone means all others; hd95* means all "
-        "metrics whose names start with hd95",
+        "which direction of each metric is better; 'higher' or 'lower' alone means all others; hd95* means all metrics "
+        "whose names start with hd95",
+        dict,
+        section=_TABLES,
         type=_directions,
         action=_Merged,
     )
-    table.add_value(
-        "--worst",
+    worst: Mapping[str, float] = option(
         "NAME=VALUE,...",
         "what a missing value counts as, by metric; hd95* as above",
-        type=_assignments(_finite),
+        dict,
+        section=_TABLES,
+        type=partial(_assignments, read=_finite),
         action=_Merged,
     )
-    table.add_value(
-        "--missing",
-        ("worst", "exclude", "error"),
-        "a missing value counts as the worst, excludes its case for all teams, or is an error [worst]",
+    missing: Literal["worst", "exclude", "error"] | None = choice(
+        "a missing value counts as the worst, excludes its case for all teams, or is an error [worst]", section=_TABLES
     )
-
-
-def _add_statistics(parser: Parser) -> None:
-    parser.add_argument(
-        "--replicates",
-        "--bootstraps",
-        dest="bootstraps",
-        type=count,
-        default=1000,
-        metavar="N",
-        help="number of bootstrap replicates over cases, 0 for none [%(default)s]",
+    bootstraps: Count = option(
+        "N", "number of bootstrap replicates over cases, 0 for none", 1000, names=["--replicates", "--bootstraps"]
     )
-    parser.add_value("--seed", "N", "random seed for the bootstrap", type=count, default=0)
-    parser.add_value("--confidence", "C", "confidence level of every interval", type=inner_share, default=0.95)
-    parser.add_value("--alpha", "A", "significance level of every test", type=inner_share, default=0.05)
+    seed: Count = option("N", "random seed for the bootstrap", 0)
+    confidence: InnerFraction = option("C", "confidence level of every interval", 0.95)
+    alpha: InnerFraction = option("A", "significance level of every test", 0.05)
 
 
-def _rank(options: argparse.Namespace) -> int:
+def rank(options: RankOptions) -> int:
     from podium.tools.ranking.schemes import RankingOptions
 
     wanted = RankingOptions(
@@ -188,7 +182,7 @@ def _rank(options: argparse.Namespace) -> int:
     return 0
 
 
-def _scheme(options: argparse.Namespace) -> str:
+def _scheme(options: RankOptions) -> str:
     """The scheme's full name. An option that the scheme does not use is an error."""
     readers = {
         "statistic": ("aggregate-then-rank", "rank-then-aggregate"),
@@ -196,9 +190,9 @@ def _scheme(options: argparse.Namespace) -> str:
         "platform_method": ("platform",),
         "arena": ("official",),
     }
-    for option, schemes in readers.items():
-        if getattr(options, option) and options.scheme not in schemes:
-            raise UsageError(f"--{option.replace('_', '-')} belongs to --scheme {' or '.join(schemes)}.")
+    for name, schemes in readers.items():
+        if getattr(options, name) and options.scheme not in schemes:
+            raise UsageError(f"--{name.replace('_', '-')} belongs to --scheme {' or '.join(schemes)}.")
     if options.quantile is not None and options.statistic != "quantile":
         raise UsageError("--quantile belongs to --statistic quantile.")
     if options.break_arena_ties and not options.arena:
@@ -213,26 +207,26 @@ def _scheme(options: argparse.Namespace) -> str:
             return f"rank-then-{statistic}"
         case "test-then-rank":
             return "test-then-rank-holm" if options.holm else "test-then-rank"
-    return str(options.scheme)
+    return options.scheme
 
 
-def _cohorts(options: argparse.Namespace) -> "Sequence[Cohort[Any]]":
+def _cohorts(options: RankOptions) -> "Sequence[Cohort[Any]]":
     from podium.tools.ranking.documents import read_cohorts
     from podium.tools.ranking.tables import TableOptions, is_score_table, read_score_table, table_cohorts
 
     if not any(is_score_table(path) for path in options.paths):
-        for option in ("direction", "worst", "missing"):
-            if getattr(options, option):
-                raise UsageError(f"--{option} belongs to a table of scores: a challenge declares its own metrics.")
+        for name in ("direction", "worst", "missing"):
+            if getattr(options, name):
+                raise UsageError(f"--{name} belongs to a table of scores: a challenge declares its own metrics.")
         return read_cohorts(options.paths, skip_broken=options.skip_broken, key=options.key)
     if len(options.paths) > 1:
         raise UsageError("A table of scores is ranked alone: give one table, with all teams in it.")
-    for option in ("arena", "calibration", "skip_broken", "key"):
-        if getattr(options, option):
-            raise UsageError(f"--{option.replace('_', '-')} belongs to metrics.json files, not to a table of scores.")
+    for name in ("arena", "calibration", "skip_broken", "key"):
+        if getattr(options, name):
+            raise UsageError(f"--{name.replace('_', '-')} belongs to metrics.json files, not to a table of scores.")
     wanted = TableOptions(
-        directions=options.direction or {},
-        worst=options.worst or {},
+        directions=options.direction,
+        worst=options.worst,
         weights=options.weights,
         missing=options.missing or "worst",
     )
@@ -241,15 +235,15 @@ def _cohorts(options: argparse.Namespace) -> "Sequence[Cohort[Any]]":
 
 def rank_cohorts(cohorts: "Sequence[Cohort[Any]]", output: Path, wanted: "RankingOptions") -> None:
     """Rank the teams of every cohort, write the rankings and print them."""
+    from podium.tools.ranking import rank as ranks
     from podium.tools.ranking.output import write_consensus, write_ranking, written_at_once
-    from podium.tools.ranking.rank import consensus, rank, rank_tasks
     from podium.tools.report.page import REPORT_FILE, write_report
     from podium.tools.report.ranking_report import consensus_report, ranking_report
 
     are_tasks = len(cohorts) > 1 and cohorts[0].challenge.ranking is None
-    drawn = rank_tasks(cohorts, wanted) if are_tasks else None
-    rankings = [each.ranking for each in drawn] if drawn else [rank(cohort, wanted) for cohort in cohorts]
-    agreed = consensus(drawn, wanted) if drawn else None
+    drawn = ranks.rank_tasks(cohorts, wanted) if are_tasks else None
+    rankings = [each.ranking for each in drawn] if drawn else [ranks.rank(cohort, wanted) for cohort in cohorts]
+    agreed = ranks.consensus(drawn, wanted) if drawn else None
     with written_at_once(output) as building, closing(wanted.progress("writing", 2 * len(rankings))) as progress:
         for ranking, folder in zip(rankings, _folders(building, cohorts), strict=True):
             write_ranking(ranking, folder)
@@ -261,9 +255,9 @@ def rank_cohorts(cohorts: "Sequence[Cohort[Any]]", output: Path, wanted: "Rankin
             write_consensus(agreed, building)
             folders = [folder.name for folder in _folders(building, cohorts)]
             write_report(consensus_report(agreed, folders), building / REPORT_FILE)
-    output_to, said = console(), set[str]()
+    output_to, printed = console(), set[str]()
     for ranking, folder in zip(rankings, _folders(output, cohorts), strict=True):
-        print_ranking(ranking, output_to, said)
+        print_ranking(ranking, output_to, printed)
         output_to.print(cell(f"Written to {folder}."))
     if agreed:
         print_consensus(agreed, output_to)
@@ -273,8 +267,8 @@ def rank_cohorts(cohorts: "Sequence[Cohort[Any]]", output: Path, wanted: "Rankin
 # The tables at the terminal.
 
 
-def print_ranking(ranking: "Ranking", output: "Console", said: set[str]) -> None:
-    """The final table with as many of its columns as fit, and below it the lines that are not among those `said`."""
+def print_ranking(ranking: "Ranking", output: "Console", printed: set[str]) -> None:
+    """The final table with as many of its columns as fit, and below it the lines that are not among those `printed`."""
     from rich.measure import Measurement
 
     from podium.tools.ranking.output import table_columns
@@ -288,9 +282,9 @@ def print_ranking(ranking: "Ranking", output: "Console", said: set[str]) -> None
         columns = columns[:-1]
     output.print(_final_table(ranking, columns), "")
     for line in _lines_below(ranking, columns):
-        if line not in said:
+        if line not in printed:
             output.print(cell(line))
-            said.add(line)
+            printed.add(line)
 
 
 def _final_table(ranking: "Ranking", columns: "Sequence[TableColumn]") -> "Table":
@@ -386,90 +380,29 @@ def _folders(output: Path, cohorts: "Sequence[Cohort[Any]]") -> list[Path]:
     return folders
 
 
-def _assignments(read: Callable[[str], Any]) -> Callable[[str], dict[str, Any]]:
-    """`name=value,...`; a name may hold a `=`, a value does not."""
-
-    def parse(text: str) -> dict[str, Any]:
-        found = {}
-        for part in text.split(","):
-            name, equals, value = part.rpartition("=")
-            if not equals or not name.strip():
-                raise argparse.ArgumentTypeError(f"'{part}' is not NAME=VALUE")
-            found[name.strip()] = read(value.strip())
-        return found
-
-    return parse
-
-
-class _Merged(argparse.Action):
-    """May be given several times: what all of them say counts, and no name may have two values."""
-
-    def __call__(self, parser: argparse.ArgumentParser, namespace: Any, values: Any, option_string: Any = None) -> None:
-        before = getattr(namespace, self.dest) or {}
-        twice = next((name for name in values if before.get(name, values[name]) != values[name]), None)
-        if twice is not None:
-            name = f"'{twice}'" if twice else "all other metrics"
-            parser.error(f"argument {option_string}: {name}: both {before[twice]} and {values[twice]} are given")
-        setattr(namespace, self.dest, {**before, **values})
-
-
-def _finite(text: str) -> float:
-    from podium.figures import finite_number
-
-    try:
-        value = finite_number(float(text))
-    except ValueError:
-        value = None
-    if value is None:
-        raise argparse.ArgumentTypeError(f"'{text}' is not a finite number")
-    return value
-
-
-def _weight(text: str) -> float:
-    value = _finite(text)
-    if value <= 0:
-        raise argparse.ArgumentTypeError(f"the weight {text} is not positive")
-    return value
-
-
-def _directions(text: str) -> dict[str, Any]:
-    """`dice=higher,hd95=lower`; one word alone, kept under the empty name, means all other metrics."""
-    from podium.tools.ranking.tables import as_direction
-
-    def read(word: str) -> str:
-        found = as_direction(word)
-        if found is None:
-            raise argparse.ArgumentTypeError(f"'{word}' is neither 'higher' nor 'lower'")
-        return found
-
-    parts = text.split(",")
-    alone = [part.strip() for part in parts if "=" not in part]
-    named = [part for part in parts if "=" in part]
-    if len(alone) > 1:
-        raise argparse.ArgumentTypeError(f"'{alone[0]}' and '{alone[1]}' are both meant for all metrics")
-    found = _assignments(read)(",".join(named)) if named else {}
-    return {"": read(alone[0]), **found} if alone else found
-
-
 # `podium report`: a web page from metrics.json or ranking.json.
 
 
-def add_report(verbs: Verbs) -> None:
-    parser = add_verb(verbs, "report", _report, "make a web page of a metrics.json or a ranking.json")
-    parser.add_value("file", "FILE", "metrics.json, or ranking.json from 'podium rank'")
-    parser.add_value("--output", "PATH", "the page to write, or a folder for report.html [the folder of the input]")
-    parser.add_value("--key", "FILE", "the organiser's secret key, which opens the sealed rows of metrics.json")
-    overlays = parser.add_argument_group(
-        "pictures of the worst cases",
-        "For organisers only: they show the hidden reference. Without --images they are drawn on black.",
+@dataclass(kw_only=True)
+class ReportOptions:
+    sections: ClassVar = {
+        _PICTURES: "For organisers only: they show the hidden reference. Without --images they are drawn on black."
+    }
+
+    file: Path = argument("FILE", "metrics.json, or ranking.json from 'podium rank'")
+    output: Path | None = option("PATH", "the page to write, or a folder for report.html [the folder of the input]")
+    key: Path | None = option("FILE", "the organiser's secret key, which opens the sealed rows of metrics.json")
+    images: Path | None = option("DIR", "the images that the predictions belong to", section=_PICTURES)
+    submission: Path | None = option(
+        "DIR", "the submission; for a ranking a folder with one submission per team", section=_PICTURES
     )
-    overlays.add_value("--images", "DIR", "the images that the predictions belong to")
-    overlays.add_value("--submission", "DIR", "the submission; for a ranking a folder with one submission per team")
-    overlays.add_value("--ground-truth", "DIR", "the challenge's folder")
-    overlays.add_flag("--viewer", "also show volumes in 3-D, with NiiVue, which 'podium arena viewer' fetches once")
+    ground_truth: Path | None = option("DIR", "the challenge's folder", section=_PICTURES)
+    viewer: bool = flag(
+        "also show volumes in 3-D, with NiiVue, which 'podium arena viewer' fetches once", section=_PICTURES
+    )
 
 
-def _report(options: argparse.Namespace) -> int:
+def report(options: ReportOptions) -> int:
     from podium.tools.report.page import REPORT_FILE, write_report
 
     needed = {"--submission": options.submission, "--ground-truth": options.ground_truth}
@@ -479,62 +412,58 @@ def _report(options: argparse.Namespace) -> int:
         raise UsageError(
             f"Pictures of cases need --submission and --ground-truth; {' and '.join(missing)} {are} missing."
         )
-    is_ranking = _is_ranking(options.file)
+    try:
+        document = json.loads(read_given(options.file))
+    except (ValueError, RecursionError):
+        raise UsageError(f"{options.file} is neither a metrics.json nor a ranking.json written by Podium.") from None
+    # By content, since files get renamed; the code that reads the file reports what else is wrong.
+    is_ranking = isinstance(document, dict) and str(document.get("schema", "")).startswith("podium-ranking")
     if is_ranking and options.key:
         raise UsageError("--key belongs to a metrics.json; give it to 'podium rank'.")
     shown = no_progress if options.submission else show_progress  # overlays show how far they are by themselves
     with closing(shown("writing", 2)) as progress:
-        report = _ranking_page(options) if is_ranking else _submission_page(options)
+        page = _ranking_page(options) if is_ranking else _submission_page(options)
         progress.advance()
         target = options.output or options.file.parent
         if target.is_dir() or not target.suffix:
             target.mkdir(parents=True, exist_ok=True)
             target /= REPORT_FILE
-        write_report(report, target)
+        write_report(page, target)
     return end(f"Wrote {target}.")
 
 
-def _is_ranking(path: Path) -> bool:
-    """By content, since files get renamed; the code that reads the file reports what else is wrong."""
-    try:
-        document = json.loads(read_given(path))
-    except (ValueError, RecursionError):
-        raise UsageError(f"{path} is neither a metrics.json nor a ranking.json written by Podium.") from None
-    return isinstance(document, dict) and str(document.get("schema", "")).startswith("podium-ranking")
-
-
-def _submission_page(options: argparse.Namespace) -> "Report":
+def _submission_page(options: ReportOptions) -> "Report":
     from podium.tools.ranking.documents import read_cohorts
     from podium.tools.report.submission_report import submission_report, worst_of_submission
 
     cohort = read_cohorts([options.file], key=options.key)[0]
     file = cohort.files[0]
     worst = {file.team: worst_of_submission(file, cohort.challenge)}
-    pictures = _pictures(options, file.content.challenge, worst, {file.team: options.submission})
+    submissions = {file.team: options.submission} if options.submission else {}
+    pictures = _pictures(options, file.content.challenge, worst, submissions)
     return submission_report(file, cohort.challenge, pictures)
 
 
-def _ranking_page(options: argparse.Namespace) -> "Report":
+def _ranking_page(options: ReportOptions) -> "Report":
     from podium.tools.ranking.result import ranking_from_json
     from podium.tools.report.ranking_report import ranking_report
     from podium.tools.report.tables import worst_of_teams
 
     ranking = ranking_from_json(options.file.read_bytes(), name=str(options.file))
-    submissions = {}
-    for team in ranking.teams if options.submission else ():
-        submissions[team.name] = options.submission / team.name
-        if "/" in team.name or not submissions[team.name].exists():
-            raise UsageError(f"There is no submission of the team '{team.name}' in {options.submission}.")
+    submissions = {team.name: options.submission / team.name for team in ranking.teams} if options.submission else {}
+    for team, submission in submissions.items():
+        if "/" in team or not submission.exists():
+            raise UsageError(f"There is no submission of the team '{team}' in {options.submission}.")
     return ranking_report(ranking, _pictures(options, ranking.challenge, worst_of_teams(ranking), submissions))
 
 
 def _pictures(
-    options: argparse.Namespace, challenge: str, worst: Mapping[str, Mapping[str, str]], submissions: Mapping[str, Path]
+    options: ReportOptions, challenge: str, worst: Mapping[str, Mapping[str, str]], submissions: Mapping[str, Path]
 ) -> "CasePictures | None":
     """Of these cases of every team, the best team first, if the submissions were given."""
     from podium.tools.report.overlays import OverlaySource
 
-    if options.submission is None:
+    if not submissions or options.ground_truth is None:
         return None
     viewer: Sequence[str] = ()
     if options.viewer:
@@ -545,7 +474,7 @@ def _pictures(
         ground_truth=options.ground_truth,
         images=options.images,
         challenge=challenge,
-        executor=chosen_executor(options),
+        executor=WorkerOptions().executor(),
         viewer=viewer,
     ) as source:
         return source.draw_all(worst, submissions, label=str(options.file))

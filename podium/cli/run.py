@@ -4,78 +4,40 @@ import argparse
 import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from podium.cli.arguments import (
-    Group,
-    Verbs,
-    add_group,
-    add_verb,
-    cell,
-    chosen_challenge,
-    console,
-    count,
+    GROUND_TRUTH,
+    CaseOptions,
+    ChallengeOptions,
+    Count,
+    GroundTruthOptions,
+    ImageOptions,
+    PositiveInt,
+    SchedulerOptions,
+    WorkerOptions,
+    argument,
+    choice,
     dask_executor,
-    end,
-    ground_truth,
-    positive_int,
-    table,
+    option,
 )
+from podium.cli.output import cell, console, end, table
 from podium.cli.rank import rank_cohorts
-from podium.errors import UsageError, require
+from podium.errors import UsageError
 from podium.execution.executor import ProgressFactory, show_progress
 from podium.execution.processes import Processes
+from podium.packages import require
 
 if TYPE_CHECKING:
     from podium.execution.executor import Executor
-    from podium.tools.batch.run import TeamOutcome
     from podium.tools.batch.storage import Location, Output
     from podium.tools.simulation.run import StepOutcome
 
-GROUP: Group = "run"
 _RANKING = "ranking"
 _TEAM = re.compile(r"([A-Za-z0-9][A-Za-z0-9_.-]*)=([a-z]+:.*)", re.ASCII | re.DOTALL)
-_STRATEGIES = ("auto", "centerline", "random", "boundary")
-
-
-def add_verbs(verbs: Verbs) -> None:
-    add_batch(verbs)
-    add_simulate(verbs)
-    add_scribbles(verbs)
-    add_freehand(verbs)
-
-
-def add_batch(verbs: Verbs) -> None:
-    parser = add_verb(verbs, "batch", _batch, "score the submissions of all teams, and rank them")
-    parser.add_value("submissions", "SUBMISSIONS", "a folder or one archive per team", type=location)
-    parser.add_value(
-        "--output",
-        "DIR",
-        "where to write teams/<team>/metrics.json and ranking/; scores are kept there for the next run",
-        type=location,
-        required=True,
-    )
-    parser.add_ground_truth(kind=location)
-    parser.add_challenge()
-    parser.add_workers()
-    parser.add_case_timeout()
-    parser.add_scheduler()
-    parser.add_value(
-        "--teams-per-task",
-        "N",
-        "how many teams share one reading of a reference, and are unpacked at the same time",
-        type=positive_int,
-        default=8,
-    )
-    parser.add_value(
-        "--cache",
-        "DIR",
-        "for copies of what is given as a URL such as s3://bucket/folder [podium in the user's cache folder]",
-    )
-    parser.add_value(
-        "--bootstraps", "N", "number of bootstrap replicates of the ranking, 0 for none", type=count, default=1000
-    )
 
 
 def location(text: str) -> "Location":
@@ -85,7 +47,27 @@ def location(text: str) -> "Location":
     return location_of(text)
 
 
-def _batch(options: argparse.Namespace) -> int:
+@dataclass(kw_only=True)
+class BatchOptions(ChallengeOptions, CaseOptions, SchedulerOptions):
+    example: ClassVar = "submissions/ --ground-truth ground-truth/carotid --output rescored"
+
+    submissions: Any = argument("SUBMISSIONS", "a folder or one archive per team", type=location)
+    output: Any = option(
+        "DIR",
+        "where to write teams/<team>/metrics.json and ranking/; scores are kept there for the next run",
+        type=location,
+    )
+    ground_truth: Any = option("DIR", GROUND_TRUTH, None, type=location)
+    teams_per_task: PositiveInt = option(
+        "N", "how many teams share one reading of a reference, and are unpacked at the same time", 8
+    )
+    cache: Path | None = option(
+        "DIR", "for copies of what is given as a URL such as s3://bucket/folder [podium in the user's cache folder]"
+    )
+    bootstraps: Count = option("N", "number of bootstrap replicates of the ranking, 0 for none", 1000)
+
+
+def batch(options: BatchOptions) -> int:
     from podium.tools.batch.storage import DEFAULT_CACHE, Output
 
     cache: Path = options.cache or DEFAULT_CACHE
@@ -96,7 +78,7 @@ def _batch(options: argparse.Namespace) -> int:
 
 
 def _score_and_rank(
-    options: argparse.Namespace, executor: "Callable[[ProgressFactory], Executor]", output: "Output", cache: Path
+    options: BatchOptions, executor: "Callable[[ProgressFactory], Executor]", output: "Output", cache: Path
 ) -> int:
     from podium.tools.batch.run import TEAMS_FOLDER, run_batch
     from podium.tools.batch.storage import Url
@@ -106,22 +88,27 @@ def _score_and_rank(
     outcomes = run_batch(
         submissions=options.submissions,
         output=options.output,
-        ground_truth=options.ground_truth if isinstance(options.ground_truth, Url) else ground_truth(options),
-        challenge=chosen_challenge(options),
+        ground_truth=options.ground_truth if isinstance(options.ground_truth, Url) else options.ground_truth_folder,
+        challenge=options.challenge,
         executor=executor,
         progress=show_progress,
         teams_per_task=options.teams_per_task,
         cache=cache,
     )
-    _print_summary(outcomes)
+    made = table("Submissions", "Team", "Scored", "Failed", "Missing", "New", "Problem", texts=["Team", "Problem"])
+    for each in outcomes:
+        counts = each.counts
+        cells = ["-"] * 3 if counts is None else [str(n) for n in (counts.scored, counts.failed, counts.missing)]
+        made.add_row(cell(each.team), *cells, str(each.new), cell(each.error or ""))
+    console().print(made)
     written = [output.folder / TEAMS_FOLDER / each.team for each in outcomes if each.counts is not None]
     if written:
         wanted = RankingOptions(bootstraps=options.bootstraps, progress=show_progress)
         try:
             rank_cohorts(read_cohorts(written), output.folder / _RANKING, wanted)
             output.send(_RANKING)
-            if output.remote is not None:
-                print(f"Sent to {output.remote.url / _RANKING}.")
+            if output.url is not None:
+                print(f"Sent to {output.url / _RANKING}.")
         except UsageError as error:  # as where reports have not been judged yet: the scores are written all the same
             print(f"There is no ranking: {error}")
     failed = [each.team for each in outcomes if each.error is not None]
@@ -130,59 +117,50 @@ def _score_and_rank(
     return end(done, 1 if failed else 0)
 
 
-def _executor(options: argparse.Namespace) -> "Callable[[ProgressFactory], Executor]":
+def _executor(options: BatchOptions) -> "Callable[[ProgressFactory], Executor]":
     if options.scheduler is None:
         return lambda progress: Processes(
             workers=options.workers, case_timeout_seconds=options.case_timeout, progress=progress
         )
-    return dask_executor(options, case_timeout_seconds=options.case_timeout)
-
-
-def _print_summary(outcomes: "Sequence[TeamOutcome]") -> None:
-    made = table("Submissions", "Team", "Scored", "Failed", "Missing", "New", "Problem", texts=["Team", "Problem"])
-    for each in outcomes:
-        counts = each.counts
-        cells = ["-"] * 3 if counts is None else [str(n) for n in (counts.scored, counts.failed, counts.missing)]
-        made.add_row(cell(each.team), *cells, str(each.new), cell(each.error or ""))
-    console().print(made)
+    return dask_executor(options.scheduler, case_timeout_seconds=options.case_timeout)
 
 
 # `podium simulate`: an algorithm and simulated scribbles.
 
 
-def add_simulate(verbs: Verbs) -> None:
-    simulate = add_verb(verbs, "simulate", _simulate, "drive an algorithm with simulated scribbles")
-    simulate.add_value(
-        "--algorithm",
+def _resource(text: str) -> tuple[str, float]:
+    name, _, number = text.partition("=")
+    if not name or not float(number) > 0:
+        raise argparse.ArgumentTypeError(f"{text} is not of the form GPU=1")
+    return name, float(number)
+
+
+@dataclass(kw_only=True)
+class SimulateOptions(ImageOptions, SchedulerOptions):
+    example: ClassVar = "--algorithm docker:my-algorithm --images images --references references --output simulation"
+
+    algorithm: Sequence[str] = option(
         "SPEC",
         "docker:IMAGE, command:PROGRAM ARGS (with {input}, {output}, {cache}) or python:MODULE:FUNCTION; for several "
         "teams, repeat it as TEAM=SPEC",
-        required=True,
-        action="append",
     )
-    simulate.add_images_and_references()
-    simulate.add_value(
-        "--output",
-        "DIR",
-        "where to write <case>/iter_<k>.mha, with several teams below <team>/; a run that was stopped continues",
-        required=True,
+    output: Path = option(
+        "DIR", "where to write <case>/iter_<k>.mha, with several teams below <team>/; a run that was stopped continues"
     )
-    simulate.add_value("--strategy", _STRATEGIES, "auto: each strategy for a third of the cases", default="auto")
-    simulate.add_value("--steps", "N", "predictions per case, including the one without scribbles", type=int, default=6)
-    simulate.add_value("--step-timeout", "SECONDS", "a step that takes longer fails [600]", type=float, default=600.0)
-    simulate.add_scheduler()
-    simulate.add_value(
-        "--resources",
-        "NAME=NUMBER",
-        "what each case needs of its Dask worker, such as GPU=1",
-        action="append",
-        type=_resource,
+    strategy: Literal["auto", "centerline", "random", "boundary"] = choice(
+        "auto: each strategy for a third of the cases", "auto"
+    )
+    steps: int = option("N", "predictions per case, including the one without scribbles", 6)
+    step_timeout: float = option("SECONDS", "a step that takes longer fails [600]", 600.0)
+    resources: Sequence[tuple[str, float]] = option(
+        "NAME=NUMBER", "what each case needs of its Dask worker, such as GPU=1", (), type=_resource
     )
 
 
-def _simulate(options: argparse.Namespace) -> int:
+def simulate(options: SimulateOptions) -> int:
     require("skimage", "networkx", "matplotlib", extra="score,simulate")
-    from podium.tools.simulation.run import Plan, find_cases, simulate, simulate_on
+    from podium.tools.simulation.run import Plan, find_cases, simulate_on
+    from podium.tools.simulation.run import simulate as simulate_here
 
     if options.steps < 1 or not options.step_timeout > 0:
         raise UsageError("--steps and --step-timeout must be positive.")
@@ -212,11 +190,11 @@ def _simulate(options: argparse.Namespace) -> int:
     if options.scheduler is None:
         if options.resources:
             raise UsageError("--resources are those of Dask workers: they need --scheduler.")
-        found = simulate(cases, list(plans.values()), show)
+        found = simulate_here(cases, list(plans.values()), show)
     else:
         # Every step has its own limit; this one is for what they do not end. A server is started within one of them.
         limit = (options.steps + 1) * (2 * options.step_timeout + 600)
-        executor = dask_executor(options, case_timeout_seconds=limit, resources=dict(options.resources or ()))
+        executor = dask_executor(options.scheduler, case_timeout_seconds=limit, resources=options.resources)
         found, broken = simulate_on(executor(show_progress), cases, list(plans.values()), show)
     for team, outcomes in zip(plans, found, strict=True):
         if team:
@@ -225,10 +203,12 @@ def _simulate(options: argparse.Namespace) -> int:
     for name, error in broken.items():
         print(f"{name}: {error}", file=sys.stderr)
     failed = sum(outcome.status == "failed" for outcomes in found for outcome in outcomes)
-    lost = f", {failed} steps failed" if failed else ""
-    lost += f", {len(broken)} cases produced no result" if broken else ""
+    problems = f", {failed} steps failed" if failed else ""
+    problems += f", {len(broken)} cases produced no result" if broken else ""
     of_teams = f" for each of {len(plans)} teams" if len(plans) > 1 else ""
-    print(f"Simulated {len(cases)} cases of {options.steps} steps{of_teams}{lost}: {options.output}", file=sys.stderr)
+    print(
+        f"Simulated {len(cases)} cases of {options.steps} steps{of_teams}{problems}: {options.output}", file=sys.stderr
+    )
     return 1 if broken else 0
 
 
@@ -242,13 +222,6 @@ def _algorithms(given: Sequence[str]) -> Mapping[str, str]:
             raise UsageError("Several algorithms need the names of their teams, each once: --algorithm TEAM=SPEC.")
         found[team] = spec
     return found
-
-
-def _resource(text: str) -> tuple[str, float]:
-    name, _, number = text.partition("=")
-    if not name or not float(number) > 0:
-        raise argparse.ArgumentTypeError(f"{text} is not of the form GPU=1")
-    return name, float(number)
 
 
 def _print_curve(outcomes: Sequence["StepOutcome"], steps: int) -> None:
@@ -267,19 +240,18 @@ def _print_curve(outcomes: Sequence["StepOutcome"], steps: int) -> None:
 # `podium scribbles show`: one step of a simulation as a picture.
 
 
-def add_scribbles(verbs: Verbs) -> None:
-    parser = add_verb(verbs, "scribbles", _scribbles, "draw the scribbles of a simulation")
-    parser.add_value("action", ["show"], "show: draw one step as PNG")
-    parser.add_value("case", "CASE", "the case's name")
-    parser.add_value("--simulation", "DIR", "what 'podium simulate' wrote", required=True)
-    parser.add_images_and_references()
-    parser.add_value("--step", "K", "which step", type=int, default=1)
-    parser.add_value("--output", "FILE", "the PNG to write [CASE_step_K.png]")
+@dataclass(kw_only=True)
+class ScribblesOptions(ImageOptions):
+    action: Literal["show"] = argument("", "show: draw one step as PNG")
+    case: str = argument("CASE", "the case's name")
+    simulation: Path = option("DIR", "what 'podium simulate' wrote")
+    step: int = option("K", "which step", 1)
+    output: Path | None = option("FILE", "the PNG to write [CASE_step_K.png]")
 
 
-def _scribbles(options: argparse.Namespace) -> int:
+def scribbles(options: ScribblesOptions) -> int:
     require("skimage", "networkx", "matplotlib", extra="score,simulate")
-    from podium.sandbox.decoders import decoders
+    from podium.sandbox.client import decoders
     from podium.tools.simulation.run import draw_step, find_cases, read_step
 
     cases = {case.name: case for case in find_cases(options.images, options.references)}
@@ -296,25 +268,13 @@ def _scribbles(options: argparse.Namespace) -> int:
 # The `podium freehand` commands: pack (participants) and plot (organisers and participants).
 
 
-def add_freehand(verbs: Verbs) -> None:
-    tools = add_group(verbs, "freehand", "pack and plot scans of the freehand challenge")
-
-    pack = add_verb(tools, "pack", _pack, "convert .npy fields to the smaller HDF5 file to upload")
-    pack.add_value(
-        "scans", "SCAN", "a folder with GP.npy, GL.npy, LP.npy, LL.npy, or an .npz file", type=Path, nargs="+"
-    )
-    pack.add_value("--output", "DIR", "where to write <scan>.h5 [beside the scan]")
-    pack.add_workers()
-
-    plot = add_verb(tools, "plot", _plot, "draw a scan's trajectories and errors as PNG")
-    plot.add_value("scan", "SCAN", "the case, such as sub050__LH_Par_L_DtP")
-    plot.add_value("--input", "DIR", "the submission [draw only the reference]")
-    plot.add_value("--output", "FILE", "the picture to write [SCAN.png]")
-    plot.add_ground_truth()
-    plot.add_workers()
+@dataclass(kw_only=True)
+class PackOptions(WorkerOptions):
+    scans: Sequence[Path] = argument("SCAN", "a folder with GP.npy, GL.npy, LP.npy, LL.npy, or an .npz file")
+    output: Path | None = option("DIR", "where to write <scan>.h5 [beside the scan]")
 
 
-def _pack(options: argparse.Namespace) -> int:
+def freehand_pack(options: PackOptions) -> int:
     """Pack scans; print one line per scan and a summary."""
     from podium.tools.freehand import pack_scan
 
@@ -330,38 +290,44 @@ def _pack(options: argparse.Namespace) -> int:
     return end(f"Packed {scans}, checked and complete: {_change(before, after)}.")
 
 
-def _plot(options: argparse.Namespace) -> int:
+@dataclass(kw_only=True)
+class PlotOptions(GroundTruthOptions, WorkerOptions):
+    scan: str = argument("SCAN", "the case, such as sub050__LH_Par_L_DtP")
+    input: Path | None = option("DIR", "the submission [draw only the reference]")
+    output: Path | None = option("FILE", "the picture to write [SCAN.png]")
+
+
+def freehand_plot(options: PlotOptions) -> int:
     """Draw a scan's trajectories and errors."""
     from podium.challenges import load_challenge
-    from podium.challenges.format import only_of_kind, read_challenge_folders
-    from podium.challenges.freehand.format import FreehandFormat
+    from podium.challenges.freehand.challenge import FreehandChallenge
+    from podium.challenges.ground_truth import only_of_kind, read_challenge_folders
     from podium.platform.submission import open_submission
-    from podium.sandbox.decoders import decoders
+    from podium.sandbox.client import decoders
     from podium.tools.freehand import draw_trajectory, scan_trajectory
 
-    folder = only_of_kind(read_challenge_folders(ground_truth(options)), "freehand")
-    files = load_challenge(folder).format
-    if not isinstance(files, FreehandFormat):
-        raise UsageError(f"The ground truth is of a challenge of the kind '{folder.common.kind}', not 'freehand'.")
+    folder = only_of_kind(read_challenge_folders(options.ground_truth_folder), "freehand")
+    files = load_challenge(folder)
+    assert isinstance(files, FreehandChallenge), "the kind of the challenge says so"
     references = files.find_references(folder.references)
     if options.scan not in references:
         raise UsageError(f"There is no scan '{options.scan}'; there is: {', '.join(sorted(references)[:10])}.")
-    path: Path = options.output or Path(f"{options.scan}.png")
-    run = {"grid": files.grid, "threads": options.workers}
+    path = options.output or Path(f"{options.scan}.png")
+    trace = partial(scan_trajectory, grid=files.grid, threads=options.workers)
     if options.input is None:
         scan = files.read_reference(references[options.scan])
-        drawn = draw_trajectory(scan_trajectory(scan, None, **run), title=options.scan)
+        drawn = draw_trajectory(trace(scan, None), title=options.scan)
     else:
         with decoders(libraries=["h5py"], logged=False):
             limit = files.submission_bytes([files.shapes(files.read_reference(each)) for each in references.values()])
             scan = files.read_reference(references[options.scan])
             with open_submission(options.input, max_bytes=limit, shape=folder.common.submission) as submission:
-                collected = files.collect(submission, references.keys())
+                collected = files.pair(submission, references.keys())
                 if options.scan in collected.refused:
                     raise UsageError(collected.refused[options.scan])
                 if options.scan not in collected.predictions:
                     raise UsageError(f"The submission holds nothing for the scan '{options.scan}'.")
-                trajectory = scan_trajectory(scan, collected.predictions[options.scan], **run)
+                trajectory = trace(scan, collected.predictions[options.scan])
         drawn = draw_trajectory(trajectory, title=f"{options.scan}, {options.input.name}")
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(drawn)

@@ -1,4 +1,4 @@
-"""Executors run the same work on every case, with the same outcomes in the same order wherever it runs.
+"""Executors run one function on every case, with the same outcomes in the same order wherever it runs.
 
 Here are the interface, the serial executor, the display of progress (always on stderr: a bar on a terminal, otherwise a
 plain line now and then), and how many workers this process may really use.
@@ -7,12 +7,11 @@ plain line now and then), and how many workers this process may really use.
 import math
 import os
 import resource
-import signal
 import sys
 import time
 import traceback
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import closing, suppress
+from contextlib import closing
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
@@ -98,23 +97,13 @@ def attempt(work: Callable[[str], Value], case: str) -> CaseOutcome[Value]:
         )
 
 
-def died(cause: str, *, tries: int = TRIES) -> CaseOutcome[Value]:
-    """The outcome of a case that ended its process whenever it was tried; `cause` says how the last one ended.
-
-    The message does not give the number of tries: two runs on the same input give the same bytes.
-    """
+def died(cause: str) -> CaseOutcome[Value]:
+    """The outcome of a case whose process died whenever it was tried; `cause` says how the last one ended."""
     return CaseOutcome(
-        error="Scoring this case ended its process every time, by a crash or because memory ran out.",
-        detail=f"the worker died {tries} times, last {cause}",
+        error="Scoring this case crashed or ran out of memory on every attempt.",
+        detail=f"the worker died {TRIES} times, last {cause}",
         was_killed=True,
     )
-
-
-def how_it_ended(exit_code: int) -> str:
-    """The `cause` for a process with this exit code, which is negative for a signal."""
-    with suppress(ValueError):
-        return f"by signal {signal.Signals(-exit_code).name}"
-    return f"with exit code {exit_code}"
 
 
 def took_too_long(limit_seconds: float, process: int | None = None) -> CaseOutcome[Value]:
@@ -123,11 +112,6 @@ def took_too_long(limit_seconds: float, process: int | None = None) -> CaseOutco
     if process is not None and is_stopped(process):
         return CaseOutcome(error=error, detail="the worker was stopped", was_killed=True)
     return CaseOutcome(error=error)
-
-
-def out_of_time() -> CaseOutcome[Value]:
-    """The outcome of a case that runs when the whole evaluation's time is over."""
-    return CaseOutcome(error="The time limit was reached while this case was scored.")
 
 
 # Progress.
@@ -264,43 +248,21 @@ def available_workers(
 
     `data_limit` replaces this process's RLIMIT_DATA, by which the platform says how much memory is usable.
     """
-    limits: list[float] = [len(os.sched_getaffinity(0))]
-    quota = _quota_v2(cgroup) or _quota_v1(cgroup)
-    if quota is not None:
-        limits.append(math.ceil(quota))
-    limits += [memory // WORKER_BYTES for memory in _memory_limits(cgroup, data_limit)]
+    data = resource.getrlimit(resource.RLIMIT_DATA)[0] if data_limit is None else data_limit
+    limits = [len(os.sched_getaffinity(0)), *([] if data == resource.RLIM_INFINITY else [data // WORKER_BYTES])]
+    # Version 2 of cgroups has quota and period ("max" or -1: no limit) in one file, version 1 has a file for each.
+    for controller in ("", "cpu", "cpu,cpuacct"):
+        files = ("cpu.cfs_quota_us", "cpu.cfs_period_us") if controller else ("cpu.max",)
+        words = [word for name in files for word in _words(cgroup / controller / name)]
+        if len(words) == 2 and all(word.isdigit() and int(word) for word in words):
+            limits.append(math.ceil(int(words[0]) / int(words[1])))
+    # "max" or a huge number: no limit.
+    for words in (_words(cgroup / "memory.max"), _words(cgroup / "memory/memory.limit_in_bytes")):
+        limits += [int(word) // WORKER_BYTES for word in words if word.isdigit()]
     cap = environment.get(MAX_WORKERS_VARIABLE, "").strip()
     if cap.isascii() and cap.isdigit() and int(cap) > 0:
         limits.append(int(cap))
-    return max(1, int(min(limits)))
-
-
-def _memory_limits(cgroup: Path, data_limit: int | None) -> list[int]:
-    """In bytes: cgroup v2 ("max" for no limit), cgroup v1 (a huge number for no limit) and RLIMIT_DATA."""
-    words = [*_words(cgroup / "memory.max"), *_words(cgroup / "memory" / "memory.limit_in_bytes")]
-    data = resource.getrlimit(resource.RLIMIT_DATA)[0] if data_limit is None else data_limit
-    return [int(word) for word in words if word.isdigit()] + ([data] if data != resource.RLIM_INFINITY else [])
-
-
-def _quota_v2(cgroup: Path) -> float | None:
-    """`cpu.max` holds "<quota> <period>" in microseconds, or "max <period>" for no limit."""
-    words = _words(cgroup / "cpu.max")
-    return _ratio(words[0], words[1]) if len(words) == 2 else None
-
-
-def _quota_v1(cgroup: Path) -> float | None:
-    """cgroup v1 keeps quota (-1 for no limit) and period in two files."""
-    for controller in (cgroup / "cpu", cgroup / "cpu,cpuacct"):
-        quota, period = _words(controller / "cpu.cfs_quota_us"), _words(controller / "cpu.cfs_period_us")
-        if quota and period:
-            return _ratio(quota[0], period[0])
-    return None
-
-
-def _ratio(quota: str, period: str) -> float | None:
-    if not quota.isdigit() or not period.isdigit() or int(period) == 0:
-        return None
-    return int(quota) / int(period) or None
+    return max(1, min(limits))
 
 
 def _words(path: Path) -> list[str]:

@@ -82,20 +82,17 @@ class CohortValues(Mapping[str, Floats]):
                 metric, statistic = self._metrics[path]
                 self._known[path] = statistic(metric)
             elif path in self._cohort:
-                self._known[path] = self._cohort[path].of(self._rows, self._resamples)
+                self._known[path] = self._cohort[path].compute(self._rows, self._resamples)
             elif path.startswith(f"{GROUPS}.") or path.endswith(GROUP_MEAN):
                 self._known[path] = self._of_groups(path)
             else:
-                self._known[path] = self._evaluated(self._formulas[path])
+                formula = self._formulas[path]
+                found = formula_value(formula, self)
+                # A replicate that lacks other terms than all cases do is another formula: it has no value.
+                for term in () if formula.undefined is None else formula.terms:
+                    found = np.where(np.isnan(self[term]) == np.isnan(self._of_all_cases[term]), found, np.nan)
+                self._known[path] = found
         return self._known[path]
-
-    def _evaluated(self, formula: Formula) -> Floats:
-        """A replicate that lacks other terms than all cases do is another formula: it has no value."""
-        found = evaluated(formula, self)
-        if formula.undefined is not None:
-            for term in formula.terms:
-                found = np.where(np.isnan(self[term]) == np.isnan(self._of_all_cases[term]), found, np.nan)
-        return found
 
     @cached_property
     def _of_all_cases(self) -> "CohortValues":
@@ -119,7 +116,7 @@ class CohortValues(Mapping[str, Floats]):
             raise KeyError(path)
         if first == GROUPS:
             return self._group(name)[inner]
-        inner = self._board.group_means[path.removesuffix(GROUP_MEAN)]
+        inner = self._board.names.group_means[path.removesuffix(GROUP_MEAN)]
         names = sorted(set(self._groups.tolist()))
         values = np.stack(np.broadcast_arrays(*(self._group(name)[inner] for name in names)))
         whole = np.stack([self._of_all_cases._group(name)[inner] for name in names])
@@ -154,10 +151,10 @@ class CohortValues(Mapping[str, Floats]):
         return self._defined(metric)[1].sizes.astype(np.float64)
 
 
-def evaluated(formula: Formula, values: Values) -> Floats:
+def formula_value(formula: Formula, values: Values) -> Floats:
     """The formula's value in every replicate: NaN where it has none, the worst of its range where the arithmetic has no
     result; NaN if that is infinite too."""
-    found = np.asarray(formula.of(values), dtype=np.float64)
+    found = np.asarray(formula.compute(values), dtype=np.float64)
     worst = formula.worst if math.isfinite(formula.worst) else math.nan
     return np.where(np.isinf(found), worst, found)
 
@@ -191,7 +188,7 @@ def aggregate(
         try:
             _publish_formula(figures, formula, values)
         except KeyError:
-            if formula.path in board.of_cases:
+            if formula.path in board.names.of_cases:
                 raise
     return figures
 
@@ -225,7 +222,7 @@ def _publish_formula(figures: dict[str, Any], formula: Formula, values: Values) 
     if math.isnan(value):
         LOG.info(_NO_VALUE, formula.path)
         return
-    if np.isinf(formula.of(values)).any():
+    if np.isinf(formula.compute(values)).any():
         words = "undefined: the figure '%s' has no finite value: it counts as the worst of its range, %g"
         LOG.info(words, formula.path, value)
     put(figures, formula.path, value)
@@ -234,7 +231,7 @@ def _publish_formula(figures: dict[str, Any], formula: Formula, values: Values) 
 def add_groups(board: Scoreboard[Any], groups: Mapping[str, Sequence[Figures]], figures: dict[str, Any]) -> None:
     """Add `groups.<group>` with every figure of the group's rows, and `<name>_group_mean`, the mean over the groups."""
     figures[GROUPS] = {name: aggregate(board, rows, {}) for name, rows in groups.items()}
-    for name, path in board.group_means.items():
+    for name, path in board.names.group_means.items():
         if found := [get(each, path) for each in figures[GROUPS].values() if holds(each, path)]:
             put(figures, name + GROUP_MEAN, mean_of(found))
 
@@ -246,7 +243,7 @@ def recombined(board: Scoreboard[Any], aggregates: Figures, changed: Mapping[str
     for path, value in changed.items():
         put(again, path, value)
     for formula in board.formulas:
-        values[formula.path] = evaluated(formula, values)
+        values[formula.path] = formula_value(formula, values)
         if not np.isnan(values[formula.path]).any():
             put(again, formula.path, float(values[formula.path].item()))
     return again

@@ -15,11 +15,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from podium.metrics import Floats
-from podium.metrics.resampling import Resamples, quotient
+from podium.metrics.resampling import Resamples, quotient, running_counts
 
 MISSING = -1
 Codes = NDArray[np.int64]
-Counts = NDArray[np.int64]
+ConfusionCounts = NDArray[np.int64]
 """`[replicate, true class, predicted class]`; the last column holds the cases without a prediction."""
 
 
@@ -29,7 +29,7 @@ def class_codes(labels: Sequence[Hashable], *, classes: Sequence[Hashable]) -> C
     return np.array([numbers.get(label, MISSING) for label in labels], dtype=np.int64)
 
 
-def confusion(*, prediction: ArrayLike, reference: ArrayLike, classes: int, resamples: Resamples) -> Counts:
+def confusion(*, prediction: ArrayLike, reference: ArrayLike, classes: int, resamples: Resamples) -> ConfusionCounts:
     """How many cases each replicate has of every pair of true and predicted class; what is not a class is missing.
 
     Cases of the same pair are added up by one pass over the draws: time and memory do not grow with the square of the
@@ -52,28 +52,28 @@ def confusion(*, prediction: ArrayLike, reference: ArrayLike, classes: int, resa
     return counts.reshape(-1, classes, classes + 1)
 
 
-def accuracy(counts: Counts) -> Floats:
+def accuracy(counts: ConfusionCounts) -> Floats:
     """The share of cases with the right class; a case without a prediction counts as wrong. NaN without cases."""
     return quotient(_hits(counts).sum(axis=1), counts.sum(axis=(1, 2)))
 
 
-def balanced_accuracy(counts: Counts) -> Floats:
+def balanced_accuracy(counts: ConfusionCounts) -> Floats:
     """The mean recall of the classes that occur in the reference of the replicate. NaN without cases."""
     occurs = counts.sum(axis=2) > 0
     return quotient(recall(counts).sum(axis=1), occurs.sum(axis=1))
 
 
-def recall(counts: Counts) -> Floats:
+def recall(counts: ConfusionCounts) -> Floats:
     """TP / (TP + FN) as `[replicate, class]`; 0 for a class that does not occur in the reference."""
     return _quotient(_hits(counts), counts.sum(axis=2))
 
 
-def sensitivity(counts: Counts, *, positive: int) -> Floats:
+def sensitivity(counts: ConfusionCounts, *, positive: int) -> Floats:
     """The recall of the class `positive`; 0 without positive cases."""
     return recall(counts)[:, positive]
 
 
-def specificity(counts: Counts, *, positive: int) -> Floats:
+def specificity(counts: ConfusionCounts, *, positive: int) -> Floats:
     """The share of the other cases that are predicted to be of another class than `positive`; 0 without such cases.
 
     Which of the other classes was predicted does not matter. A case without a prediction is wrong here, too.
@@ -83,18 +83,18 @@ def specificity(counts: Counts, *, positive: int) -> Floats:
     return _quotient(rejected.sum(axis=(1, 2)), others.sum(axis=(1, 2)))
 
 
-def f1(counts: Counts) -> Floats:
+def f1(counts: ConfusionCounts) -> Floats:
     """F1 = 2TP / (2TP + FP + FN) as `[replicate, class]`; 0 for a class that is neither true nor predicted anywhere."""
     named = counts.sum(axis=2) + counts[:, :, :-1].sum(axis=1)
     return _quotient(2 * _hits(counts), named)
 
 
-def f1_macro(counts: Counts) -> Floats:
+def f1_macro(counts: ConfusionCounts) -> Floats:
     """The mean F1 of all declared classes, those that do not occur included (with 0)."""
     return np.asarray(f1(counts).mean(axis=1))
 
 
-def f1_micro(counts: Counts) -> Floats:
+def f1_micro(counts: ConfusionCounts) -> Floats:
     """F1 of the counts of all classes together: 2 right / (cases + predictions); 0 without cases.
 
     This is the accuracy where every case has a prediction. A missing one is a false negative only, so that it costs
@@ -103,13 +103,13 @@ def f1_micro(counts: Counts) -> Floats:
     return _quotient(2 * _hits(counts).sum(axis=1), counts.sum(axis=(1, 2)) + counts[:, :, :-1].sum(axis=(1, 2)))
 
 
-def f1_weighted(counts: Counts) -> Floats:
+def f1_weighted(counts: ConfusionCounts) -> Floats:
     """The mean F1 of the classes, weighted with how many cases are of the class; 0 without cases."""
     support = counts.sum(axis=2)
     return _quotient((f1(counts) * support).sum(axis=1), support.sum(axis=1))
 
 
-def mcc(counts: Counts) -> Floats:
+def mcc(counts: ConfusionCounts) -> Floats:
     """Matthews' correlation of true and predicted classes (Gorodkin's R_K), -1 to 1; 0 where one side is constant.
 
     "Missing" is one more predicted class, which is never right.
@@ -121,7 +121,7 @@ def mcc(counts: Counts) -> Floats:
     return _quotient(covariance, np.sqrt(spread))
 
 
-def kappa(counts: Counts, *, weights: Literal["none", "linear", "quadratic"] = "none") -> Floats:
+def kappa(counts: ConfusionCounts, *, weights: Literal["none", "linear", "quadratic"] = "none") -> Floats:
     """Cohen's kappa = 1 - (observed disagreement) / (disagreement expected by chance), at most 1.
 
     A disagreement of classes i and j weighs 1, |i - j| or (i - j)^2. "Missing" is one more predicted class; it weighs
@@ -153,7 +153,7 @@ def confusion_counts(
     }
 
 
-def _hits(counts: Counts) -> Counts:
+def _hits(counts: ConfusionCounts) -> ConfusionCounts:
     return np.diagonal(counts, axis1=1, axis2=2)
 
 
@@ -286,7 +286,7 @@ def _binary_auroc(probability: Floats, positive: NDArray[np.bool_], resamples: R
     below, up_to = (np.searchsorted(low, high, side=side) for side in ("left", "right"))
     areas = []
     for positives, negatives in _sorted_draws(probability, positive, resamples):
-        passed = _running(negatives)
+        passed = running_counts(negatives)
         doubled = np.einsum("rc,rc->r", positives, passed[:, below] + passed[:, up_to])
         areas.append(quotient(doubled, 2 * positives.sum(axis=1) * passed[:, -1]))
     return np.concatenate(areas)
@@ -297,7 +297,7 @@ def _binary_average_precision(probability: Floats, positive: NDArray[np.bool_], 
     true_below, false_below = (np.searchsorted(group, high, side="left") for group in (high, low))
     figures = []
     for positives, negatives in _sorted_draws(probability, positive, resamples):
-        passed_true, passed_false = _running(positives), _running(negatives)
+        passed_true, passed_false = running_counts(positives), running_counts(negatives)
         true = passed_true[:, -1:] - passed_true[:, true_below]  # positives from this probability on
         false = passed_false[:, -1:] - passed_false[:, false_below]
         precision = np.where(high == NEVER_FOUND, 0, true / np.maximum(true + false, 1))
@@ -313,10 +313,3 @@ def _sorted_draws(
     positives, negatives = order[positive[order]], order[~positive[order]]
     for block in resamples.blocks():
         yield block[:, positives].astype(np.int64), block[:, negatives].astype(np.int64)
-
-
-def _running(draws: NDArray[np.int64]) -> NDArray[np.int64]:
-    """`[replicate, n]`: how many of the draws are among the first n cases."""
-    sums = np.zeros((draws.shape[0], draws.shape[1] + 1), dtype=np.int64)
-    np.cumsum(draws, axis=1, out=sums[:, 1:])
-    return sums

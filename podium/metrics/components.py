@@ -8,6 +8,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
@@ -26,36 +27,6 @@ _SLAB_VOXELS = 1 << 24
 # Whole planes are labelled in place; a smaller box is a copy first, and must save more than that.
 _WORTH_A_COPY = 4 / 3
 _AT_A_TIME = 8  # voxels in a word
-
-
-@dataclass(frozen=True, eq=False)
-class Lesions:
-    """A reference as its lesions, numbered from 1 in the order of `ids`."""
-
-    shape: tuple[int, ...]
-    places: Places
-    """Flat indices of all lesion voxels, ascending."""
-
-    lesion: NDArray[np.int64]
-    """The lesion's number, for every one of these voxels."""
-
-    ids: NDArray[np.int64]
-    """What a lesion is called: its integer in an instance map, else its number."""
-
-    voxels: NDArray[np.int64]
-    """A lesion's size."""
-
-    @property
-    def count(self) -> int:
-        return len(self.ids)
-
-    @property
-    def total_voxels(self) -> int:
-        return len(self.lesion)
-
-    def centroids(self) -> NDArray[np.float64]:
-        """The mean index of every lesion's voxels, in the axes' order; one row per lesion."""
-        return _centroids(self.places, self.lesion, self.count, self.shape)
 
 
 class Components(ABC):
@@ -82,7 +53,11 @@ class SparseComponents(Components):
 
     shape: tuple[int, ...]
     places: Places
+    """Flat indices of all voxels, ascending."""
+
     labels: NDArray[np.int64]
+    """The component's number, for every one of these voxels."""
+
     count: int
 
     def labels_at(self, places: Places) -> NDArray[np.int64]:
@@ -95,7 +70,26 @@ class SparseComponents(Components):
         return np.bincount(self.labels, minlength=self.count + 1)[wanted], len(self.labels)
 
     def centroids(self) -> NDArray[np.float64]:
-        return _centroids(self.places, self.labels, self.count, self.shape)
+        axes = np.unravel_index(self.places, self.shape)
+        sums = [np.bincount(self.labels, weights=axis, minlength=self.count + 1)[1:] for axis in axes]
+        return np.stack(sums, axis=1) / np.bincount(self.labels, minlength=self.count + 1)[1:, None]
+
+
+@dataclass(frozen=True, eq=False)
+class Lesions(SparseComponents):
+    """A reference as its lesions, numbered from 1 in the order of `ids`."""
+
+    ids: NDArray[np.int64]
+    """What a lesion is called: its integer in an instance map, else its number."""
+
+    @cached_property
+    def voxels(self) -> NDArray[np.int64]:
+        """A lesion's size."""
+        return np.bincount(self.labels, minlength=self.count + 1)[1:]
+
+    @property
+    def total_voxels(self) -> int:
+        return len(self.labels)
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,7 +112,7 @@ class DenseComponents(Components):
         return found
 
     def sizes(self, wanted: NDArray[np.int64]) -> tuple[NDArray[np.int64], int]:
-        # Only the wanted ones are told apart: a prediction of millions of specks costs no more than one of a few.
+        # Only the wanted ones are distinguished: a prediction of millions of specks costs no more than one of a few.
         rank = np.zeros(self.count + 1, np.uint32)
         rank[wanted] = np.arange(1, len(wanted) + 1)
         sizes = np.zeros(len(wanted) + 1, np.int64)
@@ -197,13 +191,13 @@ def label_components(mask: NDArray[np.bool_], *, connectivity: Connectivity) -> 
 
 
 def label_voxels(places: Places, shape: tuple[int, ...], *, connectivity: Connectivity) -> SparseComponents:
-    """The same of a mask that is given by its voxels."""
+    """The connected components of a mask that is given by its voxels."""
     labels, count = label_places(places, shape, connectivity=connectivity)
     return SparseComponents(shape, places, labels, count)
 
 
 def label_densely(mask: NDArray[np.bool_], *, connectivity: Connectivity) -> DenseComponents:
-    """The same by connected-components-3d, whatever there is: bounded memory for any mask."""
+    """The connected components of a mask by connected-components-3d, in bounded memory for any mask."""
     import cc3d
 
     box = bounding_box(mask)
@@ -236,16 +230,18 @@ def find_lesions(labels: NDArray[Any], *, connectivity: Connectivity) -> Lesions
         return _instances(places, values, labels.shape)
     mask = labels.view(np.bool_) if are_bytes and 1 in values[:1] else labels != 0
     components = label_densely(mask, connectivity=connectivity)
-    return _pieces(places, components.labels_at(places), components.count, labels.shape)
+    numbers = np.arange(1, components.count + 1)
+    return Lesions(labels.shape, places, components.labels_at(places), components.count, numbers)
 
 
 def find_lesions_at(
     places: Places, values: NDArray[Any], shape: tuple[int, ...], *, connectivity: Connectivity
 ) -> Lesions:
-    """The same of a reference that is given by its voxels and their labels."""
+    """The lesions of a reference that is given by its voxels and their labels."""
     if _differ(values):
         return _instances(places, values, shape)
-    return _pieces(places, *label_places(places, shape, connectivity=connectivity), shape)
+    labels, count = label_places(places, shape, connectivity=connectivity)
+    return Lesions(shape, places, labels, count, np.arange(1, count + 1))
 
 
 def _differ(values: NDArray[Any]) -> bool:
@@ -254,12 +250,7 @@ def _differ(values: NDArray[Any]) -> bool:
 
 def _instances(places: Places, values: NDArray[Any], shape: tuple[int, ...]) -> Lesions:
     ids, inverse = np.unique(values, return_inverse=True)
-    lesion = inverse.astype(np.int64) + 1
-    return Lesions(shape, places, lesion, ids.astype(np.int64), np.bincount(lesion)[1:])
-
-
-def _pieces(places: Places, lesion: NDArray[np.int64], count: int, shape: tuple[int, ...]) -> Lesions:
-    return Lesions(shape, places, lesion, np.arange(1, count + 1), np.bincount(lesion, minlength=1)[1:])
+    return Lesions(shape, places, inverse.astype(np.int64) + 1, len(ids), ids.astype(np.int64))
 
 
 def count_overlap(prediction: Components, reference: Lesions) -> Overlap:
@@ -270,7 +261,7 @@ def count_overlap(prediction: Components, reference: Lesions) -> Overlap:
     at_lesions = prediction.labels_at(reference.places)
     hit = at_lesions > 0
     # A pair is one integer, so that one sort counts them all.
-    pair, shared = np.unique(reference.lesion[hit] * (prediction.count + 1) + at_lesions[hit], return_counts=True)
+    pair, shared = np.unique(reference.labels[hit] * (prediction.count + 1) + at_lesions[hit], return_counts=True)
     lesion, component = np.divmod(pair, prediction.count + 1)
     touching = np.unique(component)
     sizes, predicted = prediction.sizes(touching)
@@ -290,11 +281,6 @@ def count_overlap(prediction: Components, reference: Lesions) -> Overlap:
 
 def _volume(box: Box) -> int:
     return math.prod(cut.stop - cut.start for cut in box)
-
-
-def _centroids(places: Places, labels: NDArray[np.int64], count: int, shape: tuple[int, ...]) -> NDArray[np.float64]:
-    sums = [np.bincount(labels, weights=axis, minlength=count + 1)[1:] for axis in np.unravel_index(places, shape)]
-    return np.stack(sums, axis=1) / np.bincount(labels, minlength=count + 1)[1:, None]
 
 
 def _slabs(labels: NDArray[Any]) -> Iterator[tuple[int, NDArray[Any]]]:
@@ -375,7 +361,7 @@ def label_places(places: Places, shape: tuple[int, ...], *, connectivity: int) -
     begins[1:] = (np.diff(places) != 1) | (np.diff(row) != 0)
     first = np.flatnonzero(begins)
     last = np.append(first[1:], len(places)) - 1
-    runs = _Runs(row[first], column[first], column[last])
+    runs = (row[first], column[first], column[last])
     pairs = list(_touching(runs, height=height, width=width, connectivity=connectivity))
     one, other = (np.concatenate(side) for side in zip(*pairs, strict=True))
     component, count = _joined(len(first), one, other)
@@ -405,23 +391,18 @@ def _joined(count: int, one: NDArray[np.int64], other: NDArray[np.int64]) -> tup
     return number[first], int(number[-1])
 
 
-@dataclass(frozen=True, eq=False)
-class _Runs:
-    """Neighbouring voxels of one row (a line along the last axis), in the order of the volume."""
-
-    row: NDArray[np.int64]
-    start: NDArray[np.int64]
-    end: NDArray[np.int64]
-
-
 def _touching(
-    runs: _Runs, *, height: int, width: int, connectivity: int
+    runs: tuple[Places, Places, Places], *, height: int, width: int, connectivity: int
 ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
-    """Pairs of runs that touch, for every kind of neighbouring row that comes later in the volume."""
+    """Pairs of runs that touch, for every kind of neighbouring row that comes later in the volume.
+
+    A run is neighbouring voxels of a row (a line along the last axis): the row, the first and the last column.
+    """
+    row, first, last = runs
     most = {6: 1, 18: 2, 26: 3}[connectivity]  # axes along which neighbours may differ at once
     # A free column on either side of every row: a search that reaches one beyond a run cannot meet another row's run.
-    starts, ends = (runs.row * (width + 2) + column + 1 for column in (runs.start, runs.end))
-    y = runs.row % height
+    starts, ends = (row * (width + 2) + column + 1 for column in (first, last))
+    y = row % height
     for rows_on, differing, allowed in (
         (1, 1, y < height - 1),
         (height, 1, None),

@@ -6,12 +6,12 @@
     Formula        a figure made of others
     GivenFigure    a figure that does not come from the cases, such as the runtime
 
-A challenge lists its figures in one `Scoreboard`, which also says what the name of a figure means: formulas, columns,
-ranking, tie-breaks and commands all ask it. A `Policy` decides the value of a metric for empty and failed cases.
+A challenge lists its figures in one `Scoreboard`; `FigureNames` says what the name of a figure means, for formulas,
+columns, ranking and commands. A `Policy` decides the value of a metric for empty and failed cases.
 """
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import Any, Generic, Literal, TypeVar
@@ -54,7 +54,7 @@ class Metric(Figure):
     mean, std, median, count   where mean, population standard deviation, median and number of defined values are
                                below `aggregates`; "" for nowhere. By default `<name>.mean` and `<name>.std` alone
     mean_title  of the mean's column, where the title would not distinguish it from another figure's
-    no_value_if  when the references leave all cases without a value, as in "has no value ...". There is then no mean
+    undefined_when  when the references leave all cases without a value, as in "has no value ...". There is then no mean
     """
 
     name: str
@@ -64,7 +64,7 @@ class Metric(Figure):
     median: str = ""
     count: str = ""
     mean_title: str = ""
-    no_value_if: str = ""
+    undefined_when: str = ""
 
     def __post_init__(self) -> None:
         if not self.lowest <= self.worst <= self.highest:
@@ -92,25 +92,26 @@ class Gate:
 
 @dataclass(frozen=True, kw_only=True)
 class CaseMetric(Metric, Generic[CaseT]):
-    """A metric with its function: `of` a case, or `of_row`, made of the row's other figures.
+    """A metric with its function: `compute` from a case, or `compute_from_row` from the row's other
+    figures.
 
-    when_lost  the figure of a case without a usable prediction; by default the worst value, null if that is infinite
+    when_missing  the figure of a case without a usable prediction; by default the worst value, null if that is infinite
     """
 
-    of: Callable[[CaseT], float | None] | None = None
-    of_row: Callable[[Figures], float | None] | None = None
-    when_lost: Callable[[CaseT], float | None] | None = None
+    compute: Callable[[CaseT], float | None] | None = None
+    compute_from_row: Callable[[Figures], float | None] | None = None
+    when_missing: Callable[[CaseT], float | None] | None = None
     gate: Gate | None = None
 
     def from_row(self, row: Figures) -> float | None:
         """The figure, made of the row's other figures or measured before, behind its gate."""
-        figure = get(row, self.name) if self.of_row is None else self.of_row(row)
+        figure = get(row, self.name) if self.compute_from_row is None else self.compute_from_row(row)
         return figure if self.gate is None else self.gate.applied(row, figure)
 
     def score_missing(self, case: CaseT) -> float | None:
         """The figure of a case without a usable prediction."""
-        if self.when_lost is not None:
-            return self.when_lost(case)
+        if self.when_missing is not None:
+            return self.when_missing(case)
         return self.worst if math.isfinite(self.worst) else None
 
 
@@ -145,7 +146,7 @@ class Curve(Figure):
 @dataclass(frozen=True, kw_only=True)
 class GivenFigure(Figure):
     """A figure below `aggregates`; without a title it is shown nowhere but in metrics.json. `known` is the path of a
-    figure that is 0 where this one is unknown and its number is only a placeholder; `no_value_if` says when the
+    figure that is 0 where this one is unknown and its number is only a placeholder; `undefined_when` says when the
     references leave it without a value."""
 
     path: str
@@ -153,7 +154,7 @@ class GivenFigure(Figure):
     direction: Direction = "higher"
     lowest: float = -math.inf
     known: str = ""
-    no_value_if: str = ""
+    undefined_when: str = ""
 
     @property
     def worst(self) -> float:
@@ -162,16 +163,16 @@ class GivenFigure(Figure):
 
 @dataclass(frozen=True, kw_only=True)
 class CohortMetric(GivenFigure):
-    """A figure of all cases together: `of(rows, resamples)` in every replicate, NaN where it has no value there. A
-    figure without a value is not published.
+    """A figure of all cases together: `compute(rows, resamples)` in every replicate, NaN where it has no value
+    there. A figure without a value is not published.
 
-    exact      of(rows): what is published, where a package of the field computes it; None where `of` does
+    exact      exact(rows): what is published, where a package of the field computes it; None where `compute` does
     whole      it counts something: published as an integer
     reveals    one case can move it further than chance does: its last digits tell the case's label
     defined    path below `aggregates` of 1 if it has a value, else 0
     """
 
-    of: Callable[[Sequence[Figures], Resamples], Floats]
+    compute: Callable[[Sequence[Figures], Resamples], Floats]
     exact: Callable[[Sequence[Figures]], float | None] | None = None
     whole: bool = False
     reveals: bool = False
@@ -182,13 +183,13 @@ class CohortMetric(GivenFigure):
 class Formula(GivenFigure):
     """A figure made of others, on numbers and on bootstrap replicates by the same code.
 
-    of         NaN where it has no value, because something that it is made of has none; infinite where its arithmetic
+    compute    NaN where it has no value, because something that it is made of has none; infinite where its arithmetic
                has no result, which becomes the worst of the range or, where that is infinite, no value
     terms      the paths of the others
     undefined  what terms without a value do: nothing is without them (None), they are left out, or count as the worst
     """
 
-    of: Callable[[Values], Floats]
+    compute: Callable[[Values], Floats]
     terms: tuple[str, ...] = ()
     undefined: Undefined | None = None
 
@@ -197,20 +198,20 @@ class Formula(GivenFigure):
 class NamedFigure(GivenFigure):
     """A figure below `aggregates` as others name it.
 
-    lost        the worst value where it is not an end of the range
+    worst_value  the worst value where it is not an end of the range
     of_case     the per-case figure that it is the mean, median, spread or count of, "" where it is none of these
     error_path  the path of its spread
     judges      False where it says nothing about quality: a spread, a count, a fact
     """
 
-    lost: float | None = None
+    worst_value: float | None = None
     of_case: str = ""
     error_path: str = ""
     judges: bool = True
 
     @property
     def worst(self) -> float:
-        return super().worst if self.lost is None else self.lost
+        return super().worst if self.worst_value is None else self.worst_value
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -250,10 +251,10 @@ class Scoreboard(Generic[CaseT]):
         """The declared figures of one case; `is_missing` where it has no usable prediction."""
         row: dict[str, Any] = {}
         for metric in self.metrics:
-            if metric.of is not None:
-                put(row, metric.name, metric.score_missing(case) if is_missing else metric.of(case))
+            if metric.compute is not None:
+                put(row, metric.name, metric.score_missing(case) if is_missing else metric.compute(case))
         for metric in self.metrics:
-            if metric.of_row is not None or (metric.gate is not None and not is_missing):
+            if metric.compute_from_row is not None or (metric.gate is not None and not is_missing):
                 put(row, metric.name, metric.from_row(row))
         return row
 
@@ -269,104 +270,129 @@ class Scoreboard(Generic[CaseT]):
         """Every per-case figure that a row may hold."""
         return (*self.metrics, *self.offline_metrics)
 
-    # What a name means.
-
-    def find(self, name: str) -> NamedFigure | None:
-        """The figure below `aggregates` that a name means: its path, the path without `.mean`, and where cases have
-        groups also `<name>.group_mean` and `groups.<group>.<name>`."""
-        first, _, rest = name.partition(".")
-        group, _, inner = rest.partition(".")
-        if first == GROUPS and inner and self.group_of is not None:
-            found = self.find(inner)
-            if found is None or found.path not in self.of_cases:
-                return None
-            error = found.error_path and f"{GROUPS}.{group}.{found.error_path}"
-            path = f"{GROUPS}.{group}.{found.path}"
-            return replace(found, path=path, title=self.titles.get(path, f"{found.title}, {group}"), error_path=error)
-        inner = name.removesuffix(".group_mean")
-        if inner != name and (found := self.find(inner)) is not None:
-            name = next((each for each, path in self.group_means.items() if path == found.path), "") + GROUP_MEAN
-        return next((self.named[path] for path in (name, name + _MEAN) if path in self.named), None)
-
-    def find_metric(self, name: str, *, offline: bool = False) -> Metric | None:
-        """The per-case figure that a name means: its own name, or a name of its mean; `offline`: also of a figure that
-        offline tools add."""
-        found = self.find(name)
-        metrics = self.all_metrics if offline else self.metrics
-        of_mean = [metric.name for metric in metrics if found is not None and metric.mean_path == found.path]
-        paths = [name, *of_mean, name + _MEAN]
-        return next((metric for path in paths for metric in metrics if metric.name == path), None)
-
-    def names(self, *, of_case: bool = False) -> list[str]:
-        """Names that are accepted, for suggestions: means without `.mean` too; `of_case`: those of per-case figures."""
-        known = [metric.name for metric in self.metrics] if of_case else list(self.named)
-        return [*known, *(name.removesuffix(_MEAN) for name in known if name.endswith(_MEAN))]
-
     @cached_property
-    def of_cases(self) -> frozenset[str]:
-        """The paths of the figures that come from the cases alone, so that a group of cases has them too."""
-        found = {path for metric in self.metrics for path, _ in self._statistics(metric)}
-        found |= {cohort.path for cohort in self.cohort_metrics}
-        for formula in self.formulas:  # a formula comes after its terms
-            found |= {formula.path} if found.issuperset(formula.terms) else set()
-        return frozenset(found)
-
-    @cached_property
-    def named(self) -> Mapping[str, NamedFigure]:
-        """Every figure below `aggregates` by its path; those of single groups are left to `find`."""
-        found = {figure.path: figure for figure in self._all_named()}
-        for alias, target in self.aliases.items():
-            for path in [path for path in found if path.startswith(f"{target}.")]:
-                error = found[path].error_path and alias + found[path].error_path.removeprefix(target)
-                again = alias + path.removeprefix(target)
-                found[again] = replace(found[path], path=again, error_path=error)
-        if self.group_of is not None:
-            for name, path in self.group_means.items():
-                title, mean = f"{found[path].title}, mean of groups", name + GROUP_MEAN
-                found[mean] = replace(found[path], path=mean, title=title, of_case="", error_path="")
-        return {path: replace(each, title=self.titles.get(path, each.title)) for path, each in found.items()}
-
-    @cached_property
-    def group_means(self) -> Mapping[str, str]:
-        """The path of every figure that has a mean over the groups, by the name of that mean before `_group_mean`."""
-        means = {metric.name: metric.mean_path for metric in self.metrics if metric.mean_path}
-        others = [each.path for each in self.cohort_metrics if not each.whole]
-        others += [each.path for each in self.formulas if each.path in self.of_cases]
-        return means | {path: path for path in others}
-
-    def _all_named(self) -> Iterator[NamedFigure]:
+    def names(self) -> "FigureNames":
+        """What the name of a figure means."""
+        names = FigureNames(aliases=self.aliases, titles=self.titles, is_grouped=self.group_of is not None)
         for metric in self.metrics:
-            for path, words in self._statistics(metric):
-                is_mean, is_number = path == metric.mean_path, path in (metric.mean_path, metric.median)
-                title = (metric.mean_title or metric.title) if is_mean else f"{metric.title}, {words}"
-                yield NamedFigure(
-                    path=path,
-                    title=title,
-                    direction=metric.direction if is_number else "higher" if path == metric.count else "lower",
-                    lowest=metric.lowest if is_number else 0.0,
-                    highest=metric.highest if is_number else math.inf,
-                    unit="" if path == metric.count else metric.unit,
-                    no_value_if="" if path == metric.count else metric.no_value_if,
-                    lost=metric.worst if is_number else None,
-                    of_case=metric.name,
-                    error_path=metric.std_path if is_mean else "",
-                    judges=is_number,
-                )
+            names.add_metric(metric)
         for figure in (*self.cohort_metrics, *self.given, *self.formulas):
-            shared = {each.name: getattr(figure, each.name) for each in fields(GivenFigure)}
-            shared["title"] = figure.title or figure.path.replace(".", " ").replace("_", " ").capitalize()
-            yield NamedFigure(**shared, judges=bool(figure.title))
+            names.add(figure)
+        names.offline_metrics.update({metric.name: metric for metric in self.offline_metrics})
+        return names
 
-    @staticmethod
-    def _statistics(metric: Metric) -> Sequence[tuple[str, str]]:
-        """The paths of a per-case figure below `aggregates`, each with its words in a title."""
-        given = (
+
+class FigureNames:
+    """One index of names, which formulas, columns, ranking and commands share; figures are added in any order, but a
+    formula after its terms.
+
+    figures      every figure below `aggregates` by its path; those of single groups are left to `find`
+    metrics      every figure of single cases by its name; `offline_metrics` are those that offline tools add
+    of_cases     the paths of the figures that come from the cases alone, so that a group of cases has them too
+    group_means  the path of every figure that has a mean over the groups, by the name of that mean before `_group_mean`
+    """
+
+    def __init__(self, *, aliases: Mapping[str, str], titles: Mapping[str, str], is_grouped: bool) -> None:
+        self.figures: dict[str, NamedFigure] = {}
+        self.metrics: dict[str, Metric] = {}
+        self.offline_metrics: dict[str, Metric] = {}
+        self.of_cases: set[str] = set()
+        self.group_means: dict[str, str] = {}
+        self.titles = titles
+        self._aliases, self._is_grouped = aliases, is_grouped
+        self._of_mean: dict[str, str] = {}
+
+    def add_metric(self, metric: Metric) -> None:
+        """A figure of single cases, and its mean, median, spread and count."""
+        self.metrics[metric.name] = metric
+        statistics = (
             (metric.mean_path, ""),
             (metric.median, "median"),
             (metric.std_path, "standard deviation"),
             (metric.count, "number of cases"),
         )
-        return [(path, words) for path, words in given if path]
+        for path, words in statistics:
+            if not path:
+                continue
+            is_mean, is_number = path == metric.mean_path, path in (metric.mean_path, metric.median)
+            self.of_cases.add(path)
+            self._enter(
+                NamedFigure(
+                    path=path,
+                    title=(metric.mean_title or metric.title) if is_mean else f"{metric.title}, {words}",
+                    direction=metric.direction if is_number else "higher" if path == metric.count else "lower",
+                    lowest=metric.lowest if is_number else 0.0,
+                    highest=metric.highest if is_number else math.inf,
+                    unit="" if path == metric.count else metric.unit,
+                    undefined_when="" if path == metric.count else metric.undefined_when,
+                    worst_value=metric.worst if is_number else None,
+                    of_case=metric.name,
+                    error_path=metric.std_path if is_mean else "",
+                    judges=is_number,
+                ),
+                group_mean=metric.name if is_mean else "",
+            )
+        if metric.mean_path:
+            self._of_mean.setdefault(metric.mean_path, metric.name)
+
+    def add(self, figure: GivenFigure) -> None:
+        """A figure of all cases together."""
+        is_of_cases = isinstance(figure, CohortMetric)
+        if isinstance(figure, Formula):
+            is_of_cases = self.of_cases.issuperset(figure.terms)
+        if is_of_cases:
+            self.of_cases.add(figure.path)
+        shared = {each.name: getattr(figure, each.name) for each in fields(GivenFigure)}
+        shared["title"] = figure.title or figure.path.replace(".", " ").replace("_", " ").capitalize()
+        has_mean = is_of_cases and not (isinstance(figure, CohortMetric) and figure.whole)
+        self._enter(NamedFigure(**shared, judges=bool(figure.title)), group_mean=figure.path if has_mean else "")
+
+    def _enter(self, figure: NamedFigure, *, group_mean: str) -> None:
+        places = [figure]
+        for alias, target in self._aliases.items():
+            if figure.path.startswith(f"{target}."):
+                error = figure.error_path and alias + figure.error_path.removeprefix(target)
+                places.append(replace(figure, path=alias + figure.path.removeprefix(target), error_path=error))
+        if group_mean:
+            self.group_means[group_mean] = figure.path
+        if group_mean and self._is_grouped:
+            path, title = group_mean + GROUP_MEAN, f"{figure.title}, mean of groups"
+            places.append(replace(figure, path=path, title=title, of_case="", error_path=""))
+        for each in places:
+            self.figures[each.path] = replace(each, title=self.titles.get(each.path, each.title))
+
+    def find(self, name: str) -> NamedFigure | None:
+        """The figure below `aggregates` that a name means: its path, the path without `.mean`, and where cases have
+        groups also `<name>.group_mean` and `groups.<group>.<name>`."""
+        if self._is_grouped:
+            first, _, rest = name.partition(".")
+            group, _, inner = rest.partition(".")
+            if first == GROUPS and inner:
+                found = self.find(inner)
+                if found is None or found.path not in self.of_cases:
+                    return None
+                path, error = f"{GROUPS}.{group}.{found.path}", found.error_path
+                title = self.titles.get(path, f"{found.title}, {group}")
+                return replace(found, path=path, title=title, error_path=error and f"{GROUPS}.{group}.{error}")
+            inner = name.removesuffix(".group_mean")
+            if inner != name and (found := self.find(inner)) is not None:
+                name = next((each for each, path in self.group_means.items() if path == found.path), "") + GROUP_MEAN
+        return self.figures.get(name) or self.figures.get(name + _MEAN)
+
+    def find_metric(self, name: str, *, offline: bool = False) -> Metric | None:
+        """The per-case figure that a name means: its own name, or a name of its mean; `offline`: also of a figure that
+        offline tools add."""
+        metrics = {**self.metrics, **self.offline_metrics} if offline else self.metrics
+        if name in metrics:
+            return metrics[name]
+        found = self.find(name)
+        by_mean = None if found is None else self._of_mean.get(found.path)
+        return metrics.get(by_mean or name + _MEAN)
+
+    def suggestions(self, *, of_case: bool = False) -> list[str]:
+        """Names that are accepted: means without `.mean` too; `of_case`: those of per-case figures."""
+        known = list(self.metrics if of_case else self.figures)
+        return [*known, *(name.removesuffix(_MEAN) for name in known if name.endswith(_MEAN))]
 
 
 # The value of a metric for empty and failed cases. Libraries differ here (MONAI: NaN or 0, panoptica: configurable,

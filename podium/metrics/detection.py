@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from podium.figures import Figures
 from podium.metrics import Floats
+from podium.metrics.classification import auroc
 from podium.metrics.components import (
     Components,
     Overlap,
@@ -58,7 +59,7 @@ def case_facts(
     }
 
 
-def lost_facts(*, references: int) -> dict[str, object]:
+def missing_facts(*, references: int) -> dict[str, object]:
     """A case without a usable prediction: all findings are missed, there is no false positive, and the case's
     probability is the worst one: 0 where there is something to find, else 1."""
     return case_facts(probabilities=[], hits=[], references=references, highest=0.0 if references else 1.0)
@@ -363,16 +364,8 @@ def case_auroc(cases: Sequence[Figures], resamples: Resamples) -> Floats:
     highest = np.array([facts["highest"] for facts in cases], dtype=np.float64)
     if np.isnan(highest).any():
         return np.full(resamples.replicates, np.nan)
-    order = np.argsort(-highest, kind="stable")
     positive = np.array([facts["references"] > 0 for facts in cases], dtype=np.bool_)
-    ends = np.flatnonzero(np.append(np.diff(highest[order]) != 0, True)[: len(order)])
-    won = np.zeros(resamples.replicates)
-    for part, with_finding, without in _along(resamples, order, positive[order], ends):
-        here = np.diff(without, axis=1, prepend=0)
-        # Each case without a finding is beaten by those that came before it, and by half of those beside it.
-        beaten = with_finding - np.diff(with_finding, axis=1, prepend=0) / 2
-        won[part] = (here * beaten).sum(axis=1)
-    return quotient(won, resamples.total(positive) * resamples.total(~positive))
+    return auroc(prediction=highest, reference=positive, resamples=resamples)
 
 
 def _sensitivities(cases: Sequence[Figures], resamples: Resamples, rates: Sequence[float]) -> Floats:

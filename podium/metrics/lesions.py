@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from podium.metrics import Floats, Mask
-from podium.metrics.components import Connectivity, Lesions, Overlap, SparseComponents, count_overlap, find_lesions
+from podium.metrics.components import Connectivity, Lesions, Overlap, count_overlap, find_lesions
 from podium.metrics.declaration import distance_policy
 from podium.metrics.overlap import bounding_box, voxel_ml
 from podium.metrics.surfaces import BoundaryKind, Combine, boundary_voxels, measure_surfaces
@@ -231,7 +231,7 @@ def match_components(
     found, expected = _cropped(prediction, reference)
     components = find_lesions(found.view(np.uint8), connectivity=rule.connectivity)
     lesions, grown = merged_lesions(expected, rule)
-    overlap = count_overlap(as_components(components), lesions)
+    overlap = count_overlap(components, lesions)
     pairs = matching_pairs(overlap, components, grown=grown, spacing_mm=np.asarray(spacing, np.float64), rule=rule)
     least = rule.min_voxels if rule.min_predicted_voxels is None else rule.min_predicted_voxels
     counted_lesions, counted_components = lesions.voxels >= rule.min_voxels, components.voxels >= least
@@ -263,7 +263,7 @@ def _cropped(*masks: Mask) -> list[Mask]:
 
 def _voxels_by_number(lesions: Lesions) -> list[Numbers]:
     """The flat indices of every lesion's voxels."""
-    order = np.argsort(lesions.lesion, kind="stable")
+    order = np.argsort(lesions.labels, kind="stable")
     return np.split(lesions.places[order], np.cumsum(lesions.voxels)[:-1])
 
 
@@ -295,13 +295,7 @@ def merged_lesions(reference: Mask, rule: MatchingRule) -> tuple[Lesions, Lesion
     grown_mask = binary_dilation(reference, generate_binary_structure(3, 2), iterations=rule.dilate)
     grown = find_lesions(grown_mask.view(np.uint8), connectivity=rule.connectivity)
     places = np.flatnonzero(reference)
-    lesion = as_components(grown).labels_at(places)
-    voxels = np.bincount(lesion, minlength=grown.count + 1)[1:]
-    return Lesions(reference.shape, places, lesion, grown.ids, voxels), grown
-
-
-def as_components(lesions: Lesions) -> SparseComponents:
-    return SparseComponents(lesions.shape, lesions.places, lesions.lesion, lesions.count)
+    return Lesions(reference.shape, places, grown.labels_at(places), grown.count, grown.ids), grown
 
 
 def matching_pairs(
@@ -318,7 +312,7 @@ def matching_pairs(
         score = 2 * overlap.shared / (sizes[0] + sizes[1])
     else:
         if grown is not lesions:
-            overlap = count_overlap(as_components(components), grown)
+            overlap = count_overlap(components, grown)
         score = overlap.shared / lesions.voxels[overlap.lesion - 1]
     pairs = Pairs(lesion=overlap.lesion, component=overlap.component, score=score)
     return pairs.only(pairs.score >= rule.threshold)
@@ -409,17 +403,9 @@ def voxel_dice(overlap: Overlap) -> float | None:
     return 2 * overlap.shared_voxels / total if total else None
 
 
-@dataclass(frozen=True, kw_only=True)
-class MatchedPair:
-    """A lesion (by its id), a component (by its number) and their IoU."""
-
-    lesion: int
-    component: int
-    iou: float
-
-
-def reported_pairs(overlap: Overlap, *, iou_threshold: float) -> list[MatchedPair]:
-    """Every pair with IoU >= threshold, and for a touched lesion that has none, its best pair: why it was missed.
+def reported_pairs(overlap: Overlap, *, iou_threshold: float) -> list[dict[str, int | float]]:
+    """Every pair with IoU >= threshold, and for a touched lesion that has none, its best pair: why it was missed. Each
+    is a lesion (by its id), a component (by its number) and their IoU.
 
     At most 1 / threshold components match one lesion, since they do not overlap each other: the list stays short
     however many specks a prediction has.
@@ -431,7 +417,7 @@ def reported_pairs(overlap: Overlap, *, iou_threshold: float) -> list[MatchedPai
     kept = order[best | (iou >= iou_threshold)]
     ids = overlap.lesions.ids[overlap.lesion[kept] - 1]
     return [
-        MatchedPair(lesion=int(name), component=int(component), iou=float(value))
+        {"lesion": int(name), "component": int(component), "iou": float(value)}
         for name, component, value in zip(ids, overlap.component[kept], overlap.iou[kept], strict=True)
     ]
 
@@ -464,7 +450,7 @@ def component_dice(*, prediction: Mask, reference: Mask) -> float | None:
     lesions = find_lesions(expected.view(np.uint8), connectivity=26)
     if not lesions.count:
         return None
-    hits = np.bincount(lesions.lesion[found.reshape(-1)[lesions.places]], minlength=lesions.count + 1)[1:]
+    hits = np.bincount(lesions.labels[found.reshape(-1)[lesions.places]], minlength=lesions.count + 1)[1:]
     false = _counts_nearest(found & ~expected, lesions, expected)
     return float(np.mean(2 * hits / (hits + false + lesions.voxels)))
 
@@ -476,7 +462,7 @@ def _counts_nearest(asked: Mask, lesions: Lesions, mask: Mask) -> Numbers:
 
     boundary = boundary_voxels(mask)
     goals = boundary.coordinates()
-    lesion = as_components(lesions).labels_at(boundary.places)
+    lesion = lesions.labels_at(boundary.places)
     order = np.lexsort(tuple(goals.T))  # the last index decides first
     goals, lesion = goals[order], lesion[order]
     tree = cKDTree(goals)

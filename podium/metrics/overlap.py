@@ -64,11 +64,6 @@ def dice(*, prediction: Mask, reference: Mask, policy: Policy = AGREEMENT) -> fl
     return count_voxels(prediction=prediction, reference=reference).dice(policy)
 
 
-def iou(*, prediction: Mask, reference: Mask, policy: Policy = AGREEMENT) -> float | None:
-    """IoU = |P∩G| / |P∪G|, between 0 and 1, higher is better. Source: MONAI's `compute_iou`; otherwise as `dice`."""
-    return count_voxels(prediction=prediction, reference=reference).iou(policy)
-
-
 # Volumes, from numbers of voxels.
 
 

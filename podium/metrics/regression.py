@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from podium.metrics import Floats
-from podium.metrics.resampling import Resamples, quotient
+from podium.metrics.resampling import Resamples, quotient, running_counts
 
 Draws = NDArray[np.int32]
 
@@ -71,11 +71,11 @@ def ccc(*, prediction: Floats, reference: Floats, resamples: Resamples) -> Float
     """
     (found, true), _ = _scaled(prediction, reference)
 
-    def of(draws: Draws) -> Floats:
+    def compute(draws: Draws) -> Floats:
         m = _moments(draws, found, true)
         return quotient(2 * m.xy, m.xx + m.yy + m.cases * (m.x - m.y) ** 2)
 
-    return _by_block(of, resamples)
+    return _by_block(compute, resamples)
 
 
 def icc(*, prediction: Floats, reference: Floats, resamples: Resamples) -> Floats:
@@ -88,7 +88,7 @@ def icc(*, prediction: Floats, reference: Floats, resamples: Resamples) -> Float
     (found, true), _ = _scaled(prediction, reference)
     total, difference = found + true, found - true
 
-    def of(draws: Draws) -> Floats:
+    def compute(draws: Draws) -> Floats:
         m = _moments(draws, total, difference)
         freedom = m.cases - 1
         rows, residual = quotient(m.xx / 2, freedom), quotient(m.yy / 2, freedom)
@@ -96,7 +96,7 @@ def icc(*, prediction: Floats, reference: Floats, resamples: Resamples) -> Float
         part = 2 / np.maximum(m.cases, 1)
         return quotient(rows - residual, rows + (1 - part) * residual + part * raters)
 
-    return _by_block(of, resamples)
+    return _by_block(compute, resamples)
 
 
 def _scaled(*values: Floats) -> tuple[list[Floats], int]:
@@ -145,12 +145,11 @@ def _ranks(values: Floats) -> Callable[[Draws], Floats]:
     ordered = values[order]
     below, up_to = (np.searchsorted(ordered, values, side=side) for side in ("left", "right"))
 
-    def of(draws: Draws) -> Floats:
-        running = np.zeros((draws.shape[0], draws.shape[1] + 1))
-        np.cumsum(draws[:, order], axis=1, out=running[:, 1:])
+    def compute(draws: Draws) -> Floats:
+        running = running_counts(draws[:, order])
         return (running[:, below] + running[:, up_to] + 1) / 2
 
-    return of
+    return compute
 
 
 def _correlation(m: _Moments) -> Floats:

@@ -54,7 +54,7 @@ class Resamples:
         return np.asarray(self.counts.sum(axis=1, dtype=np.int64))
 
     def only(self, kept: NDArray[np.bool_]) -> "Resamples":
-        """The same draws seen through the kept cases alone, for a figure that the others do not have."""
+        """These draws restricted to the kept cases, for a figure that the others do not have."""
         return self if kept.all() else Resamples(np.ascontiguousarray(self.counts[:, kept]))
 
     def blocks(self) -> Iterator[NDArray[np.int32]]:
@@ -136,6 +136,13 @@ def running_sums(table: NDArray[Numbers]) -> NDArray[Numbers]:
     return sums
 
 
+def running_counts(draws: NDArray[np.integer]) -> NDArray[np.int64]:
+    """`[replicate, n]`: how many of the draws are among the first n cases."""
+    sums = np.zeros((draws.shape[0], draws.shape[1] + 1), dtype=np.int64)
+    np.cumsum(draws, axis=1, out=sums[:, 1:])
+    return sums
+
+
 def _cases_up_to(running: NDArray[np.integer], rank: NDArray[np.int64]) -> NDArray[np.integer]:
     """The index of the case that holds the draw of this rank (from 0), in every replicate."""
     passed = (running <= rank.astype(running.dtype)).view(np.uint8)
@@ -163,6 +170,5 @@ def _exact_product(counts: Floats, values: Floats) -> Floats:
     shape = (counts.shape[0], values.shape[1])
     if len(parts) <= 2:  # the sum of two numbers is rounded once
         return sum(parts, np.zeros(shape))
-    return np.array([math.fsum(each) for each in zip(*(part.ravel().tolist() for part in parts), strict=True)]).reshape(
-        shape
-    )
+    sums = [math.fsum(each) for each in zip(*(part.ravel().tolist() for part in parts), strict=True)]
+    return np.array(sums).reshape(shape)

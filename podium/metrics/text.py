@@ -127,7 +127,10 @@ def meteor(*, candidate: Sequence[str], reference: Sequence[str]) -> float:
     positions in candidate order (candidate tokens without a match do not break it);
     METEOR = F (1 - 0.5 (chunks / m)^3). Without a match it is 0.
     """
-    positions = _match_greedily(candidate=candidate, reference=reference)
+    free: dict[str, list[int]] = {}
+    for position in range(len(reference) - 1, -1, -1):
+        free.setdefault(reference[position], []).append(position)
+    positions = [free[token].pop() for token in candidate if free.get(token)]
     if not positions:
         return 0.0
     matched = len(positions)
@@ -135,14 +138,6 @@ def meteor(*, candidate: Sequence[str], reference: Sequence[str]) -> float:
     precision, recall = matched / len(candidate), matched / len(reference)
     f_mean = 10 * precision * recall / (recall + 9 * precision)
     return f_mean * (1 - 0.5 * (chunks / matched) ** 3)
-
-
-def _match_greedily(*, candidate: Sequence[str], reference: Sequence[str]) -> list[int]:
-    """The reference positions taken, in candidate order."""
-    free: dict[str, list[int]] = {}
-    for position in range(len(reference) - 1, -1, -1):
-        free.setdefault(reference[position], []).append(position)
-    return [free[token].pop() for token in candidate if free.get(token)]
 
 
 def meteor_synonyms(
@@ -241,7 +236,7 @@ def stem_of(word: str) -> str:
         return _IRREGULAR[word]
     if len(word) <= 2:
         return word
-    for step in (_step_1a, _step_1b, _step_1c, _step_2, _step_3, _step_4, _step_5a, _step_5b):
+    for step in (_step_1a, _step_1b, _step_1c, _step_2, _steps_3_and_4, _step_5):
         word = step(word)
     return word
 
@@ -321,23 +316,15 @@ def _step_2(word: str) -> str:
     return _first_suffix(word, _STEP_2, applies=lambda stem, _: _measure(stem) > 0)
 
 
-def _step_3(word: str) -> str:
-    return _first_suffix(word, _STEP_3, applies=lambda stem, _: _measure(stem) > 0)
+def _steps_3_and_4(word: str) -> str:
+    word = _first_suffix(word, _STEP_3, applies=lambda stem, _: _measure(stem) > 0)
+    return _first_suffix(
+        word, _STEP_4, applies=lambda stem, suffix: _measure(stem) > 1 and (suffix != "ion" or stem[-1] in "st")
+    )
 
 
-def _step_4(word: str) -> str:
-    def applies(stem: str, suffix: str) -> bool:
-        return _measure(stem) > 1 and (suffix != "ion" or stem[-1] in "st")
-
-    return _first_suffix(word, _STEP_4, applies=applies)
-
-
-def _step_5a(word: str) -> str:
-    if not word.endswith("e"):
-        return word
-    measure = _measure(word[:-1])
-    return word[:-1] if measure > 1 or (measure == 1 and not _ends_short(word[:-1])) else word
-
-
-def _step_5b(word: str) -> str:
+def _step_5(word: str) -> str:
+    if word.endswith("e"):
+        measure = _measure(word[:-1])
+        word = word[:-1] if measure > 1 or (measure == 1 and not _ends_short(word[:-1])) else word
     return word[:-1] if word.endswith("ll") and _measure(word[:-1]) > 1 else word

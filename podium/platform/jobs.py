@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Any, Literal, get_args
 
-from podium.errors import Refused, SubmissionError
+from podium.errors import Refused, SubmissionError, listed
 from podium.readers.files import SafeFile, escape_for_display, is_printable
 from podium.readers.formats import IMAGE_ENDINGS
 from podium.readers.formats.metaimage import METAIMAGE
@@ -149,13 +149,15 @@ def _job(root: Path, entry: Any, number: int) -> Job:
     pk = entry.get("pk") if isinstance(entry, dict) else None
     if not isinstance(pk, str | int) or PurePosixPath(str(pk)).parts != (str(pk),) or not _is_name(str(pk)):
         raise SubmissionError(f"job {number} of {PREDICTIONS_FILE} has no usable pk.")
-    clock, seconds = _timed(entry)
+    durations = {clock: entry.get(f"{clock}_duration") for clock in CLOCKS}
+    timed = {clock: duration_seconds(text) for clock, text in durations.items() if isinstance(text, str)}
+    clock = next((clock for clock, seconds in timed.items() if seconds is not None), None)
     return Job(
         root=root,
         pk=str(pk),
         inputs=_sockets(entry.get("inputs"), number),
         outputs=_sockets(entry.get("outputs"), number),
-        seconds=seconds,
+        seconds=None if clock is None else timed[clock],
         clock=clock,
     )
 
@@ -199,15 +201,6 @@ def _name(entry: Mapping[str, Any]) -> str | None:
 def _is_name(text: str) -> bool:
     """Whether `text` can be part of a path and of a message."""
     return bool(text) and text != ".." and is_printable(text) and len(text.encode()) <= _LONGEST_NAME
-
-
-def _timed(entry: Mapping[str, Any]) -> tuple[Clock | None, float | None]:
-    for clock in CLOCKS:
-        text = entry.get(f"{clock}_duration")
-        seconds = duration_seconds(text) if isinstance(text, str) else None
-        if seconds is not None:
-            return clock, seconds
-    return None, None
 
 
 def duration_seconds(text: str) -> float | None:
@@ -318,8 +311,7 @@ def _mix(measured: Mapping[Clock, Sequence[Job]]) -> str:
 
 
 def _names(jobs: Sequence[Job]) -> str:
-    shown = ", ".join(job.label for job in jobs[:_NAMED])
-    return shown if len(jobs) <= _NAMED else f"{shown} and {len(jobs) - _NAMED} more"
+    return listed([job.label for job in jobs], most=_NAMED)
 
 
 def file_runtime(files: Sequence[SafeFile], *, name: str, cases: Collection[str]) -> Runtime:
@@ -333,23 +325,17 @@ def file_runtime(files: Sequence[SafeFile], *, name: str, cases: Collection[str]
     if len(files) > 1:
         return Runtime(problem=f"There is more than one {name}: the time is unknown.")
     try:
-        content = read_json(files[0])
-        if name == TIMING_FILE:
-            return _timing(content, cases)
-        if not isinstance(content, dict):
-            raise Refused(f'{RUNTIME_FILE} must be {{"<case>": seconds}}.')
-        return _by_case({case: content[case] for case in cases if case in content}, cases, file=name)
+        match read_json(files[0]):
+            case {"cases": dict() as by_case} if name == TIMING_FILE:
+                return _by_case(by_case, cases, file=name)
+            case {"total_seconds": total} if name == TIMING_FILE:
+                return Runtime(total_seconds=checked_seconds(total, file=name, key="total_seconds"))
+            case dict() as content if name == RUNTIME_FILE:
+                return _by_case({case: content[case] for case in cases if case in content}, cases, file=name)
+        form = '{"total_seconds": s} or {"cases": {"<case>": s}}' if name == TIMING_FILE else '{"<case>": seconds}'
+        raise Refused(f"{name} must be {form}.")
     except Refused as refusal:
         return Runtime(problem=str(refusal))
-
-
-def _timing(content: Any, cases: Collection[str]) -> Runtime:
-    match content:
-        case {"cases": dict() as by_case}:
-            return _by_case(by_case, cases, file=TIMING_FILE)
-        case {"total_seconds": total}:
-            return Runtime(total_seconds=checked_seconds(total, file=TIMING_FILE, key="total_seconds"))
-    raise Refused(f'{TIMING_FILE} must be {{"total_seconds": s}} or {{"cases": {{"<case>": s}}}}.')
 
 
 def _by_case(by_case: Mapping[str, Any], cases: Collection[str], *, file: str) -> Runtime:

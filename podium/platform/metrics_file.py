@@ -4,20 +4,22 @@
 """
 
 import json
-import math
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import dataclass, field
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from html import escape
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal, Self
+from typing import Annotated, Any, Final, Literal, Self, get_args
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, model_validator
 from pydantic.json_schema import GenerateJsonSchema
 
-from podium.errors import UsageError, first_problem, pandas, read_given
-from podium.figures import Figures, finite_number, html_table, leaves
+from podium.errors import UsageError, first_problem, read_given
+from podium.figures import Figures, finite_number, leaves
+from podium.kernel import whole_file
+from podium.packages import pandas
 from podium.readers.files import escape_for_display
 
 METRICS_FILE = "metrics.json"
@@ -59,7 +61,7 @@ class CaseResult(BaseModel):
         },
     )
 
-    case: Annotated[str, Field(min_length=1)]
+    case: NonEmpty
     status: Status
     metrics: Figures
     warnings: tuple[str, ...] = ()
@@ -82,7 +84,7 @@ class CaseScore:
     """What scoring one case gives."""
 
     metrics: Figures
-    warnings: tuple[str, ...] = field(default=())
+    warnings: tuple[str, ...] = ()
 
 
 def summarise_warnings(warnings: Mapping[str, Sequence[str]]) -> list[str]:
@@ -108,9 +110,7 @@ def summarise_warnings(warnings: Mapping[str, Sequence[str]]) -> list[str]:
 
 
 def _check_aggregates(figures: Figures) -> Figures:
-    if not figures:
-        raise ValueError("there is no figure")
-    problem = next(_problems(figures), None)
+    problem = next(_problems(figures), None) if figures else "there is no figure"
     if problem:
         raise ValueError(problem)
     return figures
@@ -122,15 +122,8 @@ def _problems(figures: Mapping[Any, Any], path: str = "") -> Iterator[str]:
             yield f"the key '{key}' has characters other than A-Z, a-z, 0-9, _ and -"
         elif isinstance(value, Mapping):
             yield from _problems(value, f"{path}{key}.")
-        elif isinstance(value, bool) or not isinstance(value, int | float) or not _is_finite(value):
-            yield f"'{path}{key}' is not a finite number"
-
-
-def _is_finite(value: float) -> bool:
-    try:
-        return math.isfinite(value)
-    except OverflowError:  # a whole number beyond all floats
-        return False
+        elif isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) <= sys.float_info.max:
+            yield f"'{path}{key}' is not a finite number"  # or it is a whole number beyond all floats
 
 
 class Counts(BaseModel):
@@ -148,25 +141,21 @@ class Counts(BaseModel):
     def of(cls, results: Sequence[CaseResult], *, unmatched: int = 0) -> Self:
         """The counts of all rows."""
         statuses = [result.status for result in results]
-        return cls(
-            expected=len(statuses),
-            scored=statuses.count("scored"),
-            failed=statuses.count("failed"),
-            missing=statuses.count("missing"),
-            unmatched=unmatched,
-        )
+        counted = {status: statuses.count(status) for status in get_args(Status)}
+        return cls(expected=len(statuses), **counted, unmatched=unmatched)
 
 
 class MetricsFile(BaseModel):
     """A scored submission as metrics.json holds it.
 
-    challenge   the challenge's own name, which is its folder's
-    kind        which code scores it
-    settings    the rules it was scored by: files under different rules must never be ranked together
-    counts      of all expected cases, also where `results` are not published
-    computed_by the package and its version that computed each metric
-    provenance  how offline tools computed their figures, by tool
-    sealed      all rows, for whoever has the organiser's secret key (podium/platform/sealing.py)
+    Attributes:
+        challenge: the challenge's own name, which is its folder's.
+        kind: which code scores it.
+        settings: the rules it was scored by; files under different rules must never be ranked together.
+        counts: of all expected cases, also where `results` are not published.
+        computed_by: the package and its version that computed each metric.
+        provenance: how offline tools computed their figures, by tool.
+        sealed: all rows, for whoever has the organiser's secret key (podium/platform/sealing.py).
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -237,6 +226,17 @@ class MetricsFile(BaseModel):
         return text
 
 
+def html_table(caption: str, head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    """A result as a notebook shows it, with everything escaped; what has no value is a dash."""
+
+    def line(tag: str, cells: Sequence[object]) -> str:
+        texts = ("–" if each is None else f"{each:.4g}" if isinstance(each, float) else str(each) for each in cells)
+        return f"<tr>{''.join(f'<{tag}>{escape(text)}</{tag}>' for text in texts)}</tr>"
+
+    lines = "".join([line("th", head), *(line("td", row) for row in rows)])
+    return f"<table><caption>{escape(caption)}</caption>{lines}</table>"
+
+
 def read_metrics(path: Path) -> MetricsFile:
     """Raises UsageError where the file cannot be read, or is not one that Podium writes."""
     try:
@@ -264,18 +264,13 @@ def write_metrics(metrics: MetricsFile, output: Path) -> Path:
     """Write metrics.json atomically: a reader finds the old file, no file, or the whole new one."""
     text = metrics.to_json()
     target = output / METRICS_FILE
-    temporary = output / f".{METRICS_FILE}.{os.getpid()}"
     try:
-        with temporary.open("w", encoding="utf-8") as stream:
+        with whole_file(target) as temporary, temporary.open("w", encoding="utf-8") as stream:
             stream.write(text)
             stream.flush()
             os.fsync(stream.fileno())
-        temporary.replace(target)
     except OSError as error:
         raise UsageError(f"metrics.json cannot be written: {error.strerror}.", detail=str(output)) from None
-    finally:
-        with suppress(OSError):
-            temporary.unlink(missing_ok=True)
     return target
 
 
@@ -298,9 +293,9 @@ def metrics_schema() -> dict[str, Any]:
     }
 
 
-def sorted_outside(document: dict[str, Any], keep: str = "settings") -> dict[str, Any]:
+def sorted_outside(document: dict[str, Any]) -> dict[str, Any]:
     """The document with sorted keys, except in the settings: the order of figures and classes has a meaning."""
-    return {key: value if key == keep else _sorted(value) for key, value in sorted(document.items())}
+    return {key: value if key == "settings" else _sorted(value) for key, value in sorted(document.items())}
 
 
 def _sorted(value: Any) -> Any:

@@ -1,4 +1,4 @@
-"""What participants see: the columns of the leaderboard, and what `per_case` lets them learn about single cases.
+"""What `per_case` lets participants learn about single cases.
 
 A row is published in full, under a pseudonym, or not at all. Aggregates of few cases reveal single ones too, the more
 digits they have.
@@ -8,97 +8,18 @@ import hashlib
 import hmac
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Literal
 
 from podium.figures import Figures, get, holds, put, without
-from podium.metrics.declaration import GROUP_MEAN, GROUPS, Direction, GivenFigure, Metric, NamedFigure, Scoreboard
+from podium.metrics.declaration import GROUP_MEAN, GROUPS, Metric, Scoreboard
+from podium.platform.leaderboard import Column
 from podium.platform.metrics_file import CaseResult
 
 PerCase = Literal["full", "anonymous", "none"]
 FEWEST_FOR_SPREAD = 10  # scored cases: a mean and a standard deviation of two cases reveal both
 FEWEST_IN_GROUP = 5  # cases
 _PSEUDONYM = re.compile(r"case-[0-9a-f]{16}")
-
-# Leaderboard columns: dotted paths into metrics.json, as the platform's phase settings name them.
-
-
-@dataclass(frozen=True, kw_only=True)
-class Column:
-    """One figure below `aggregates`.
-
-    error_path  the path of its spread, which is shown beside it
-    headline    it is part of a short table
-    ranked      where columns besides the first are ranked, teams are ordered by the mean of their positions in those
-    known_path  the path of a figure that is 0 where this one is unknown, if there is one
-    """
-
-    path: str
-    title: str
-    direction: Direction
-    error_path: str | None = None
-    headline: bool = False
-    ranked: bool = False
-    known_path: str = ""
-
-    @property
-    def order(self) -> str:
-        """The platform's word for the direction."""
-        return "desc" if self.direction == "higher" else "asc"
-
-
-def column(board: Scoreboard[Any], path: str) -> Column:
-    """The column of any figure below `aggregates`; of a mean with its spread."""
-    shown: NamedFigure | GivenFigure | None = board.find(path)
-    shown = shown or next((figure for figure in board.offline if figure.path == path), None)
-    if shown is None:
-        raise KeyError(path)
-    return Column(
-        path=path,
-        title=_title(shown.title, shown.unit),
-        direction=shown.direction,
-        error_path=(shown.error_path or None) if isinstance(shown, NamedFigure) else None,
-        headline=path in board.headline,
-        ranked=path in board.ranked,
-        known_path=shown.known,
-    )
-
-
-def group_columns(board: Scoreboard[Any], paths: Sequence[str]) -> Sequence[Column]:
-    """The means over the groups of cases, for those of these figures that have one."""
-    resolved = [board.resolved(path) for path in paths]
-    return [column(board, name + GROUP_MEAN) for name, path in board.group_means.items() if path in resolved]
-
-
-def _title(title: str, unit: str) -> str:
-    return f"{title} ({unit})" if unit and not title.endswith(f"({unit})") else title
-
-
-def phase_settings(columns: Sequence[Column]) -> dict[str, Any]:
-    """The fields of the phase's admin form; the first column is the score, the others enter the ranking if ranked."""
-    score, *others = columns
-    return {
-        "score_title": score.title,
-        "score_jsonpath": f"aggregates.{score.path}",
-        "score_error_jsonpath": f"aggregates.{score.error_path}" if score.error_path else "",
-        "score_default_sort": score.order,
-        "scoring_method_choice": "avg" if any(column.ranked for column in others) else "abs",
-        "score_decimal_places": 4,
-        "extra_results_columns": [_extra(column) for column in others],
-    }
-
-
-def _extra(column: Column) -> dict[str, Any]:
-    settings: dict[str, Any] = {
-        "title": column.title,
-        "path": f"aggregates.{column.path}",
-        "order": column.order,
-        "exclude_from_ranking": not column.ranked,
-    }
-    if column.error_path:
-        settings["error_path"] = f"aggregates.{column.error_path}"
-    return settings
-
 
 # What is published of single cases.
 
@@ -229,7 +150,7 @@ def _defined(metric: Metric, rows: Sequence[Figures]) -> int:
 def _hidden_by_groups(board: Scoreboard[Any], kept: Collection[str], ranked: Collection[str]) -> set[str]:
     """Where groups are hidden: the means over groups, which would reveal theirs, and formulas of these or of a hidden
     group's figures."""
-    hidden = {name + GROUP_MEAN for name in board.group_means}.difference(ranked)
+    hidden = {name + GROUP_MEAN for name in board.names.group_means}.difference(ranked)
     for formula in board.formulas:  # a formula comes after its terms
         if formula.path not in ranked and any(term in hidden or _is_of_hidden(term, kept) for term in formula.terms):
             hidden.add(formula.path)

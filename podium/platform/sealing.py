@@ -12,15 +12,14 @@ import json
 import os
 import zlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from podium.errors import UsageError, read_given, require
-from podium.figures import Figures
-from podium.platform.metrics_file import CaseResult
+from podium.errors import UsageError, read_given
+from podium.packages import require
+from podium.platform.metrics_file import CaseResult, MetricsFile
 
 _KEY_BYTES = 32
 _KEY_FILE_WORD = "podium-secret-key-1"
@@ -40,49 +39,33 @@ class SealedContent(BaseModel):
     results: Sequence[CaseResult]
 
 
-@dataclass(frozen=True, kw_only=True)
-class Belonging:
-    """The file that a box belongs to."""
-
-    challenge: str
-    version: str
-    settings: Mapping[str, Any]
-
-
-def seal(
-    results: Sequence[CaseResult],
-    aggregates: Figures,
-    *,
-    belonging: Belonging,
-    ground_truth: bytes,
-    public_key: str,
-) -> str:
-    """The box as text for metrics.json."""
+def seal(metrics: MetricsFile, *, ground_truth: bytes, public_key: str) -> str:
+    """The box of all rows and figures as text for metrics.json."""
     require("nacl", extra="sealed")
     from nacl.public import PublicKey, SealedBox
 
     content = SealedContent(
-        challenge=belonging.challenge,
-        version=belonging.version,
-        settings=_digest(belonging.settings),
+        challenge=metrics.challenge,
+        version=metrics.version,
+        settings=_digest(metrics.settings),
         ground_truth=hashlib.sha256(b"podium sealed" + ground_truth).hexdigest(),
-        aggregates=aggregates,
-        results=results,
+        aggregates=metrics.aggregates,
+        results=metrics.results,
     )
     plain = zlib.compress(content.model_dump_json().encode(), 9)
     box = SealedBox(PublicKey(decoded_key(public_key))).encrypt(plain)
     return base64.b64encode(box).decode("ascii")
 
 
-def open_box(box: str, *, belonging: Belonging, secret_key: bytes, label: str) -> SealedContent:
-    """The content of the box of the file `label`. Raises UsageError where the key is another one, the box was changed,
+def open_box(metrics: MetricsFile, *, secret_key: bytes, label: str) -> SealedContent:
+    """The content of the box in the file `label`. Raises UsageError where the key is another one, the box was changed,
     or it belongs to another file."""
     require("nacl", extra="sealed")
     from nacl.exceptions import CryptoError
     from nacl.public import PrivateKey, SealedBox
 
     try:
-        plain = SealedBox(PrivateKey(secret_key)).decrypt(base64.b64decode(box, validate=True))
+        plain = SealedBox(PrivateKey(secret_key)).decrypt(base64.b64decode(metrics.sealed or "", validate=True))
         inflater = zlib.decompressobj()
         content = SealedContent.model_validate_json(inflater.decompress(plain, _MOST_BYTES))
     except (CryptoError, binascii.Error, ValueError, zlib.error, ValidationError):
@@ -91,9 +74,9 @@ def open_box(box: str, *, belonging: Belonging, secret_key: bytes, label: str) -
             "was changed."
         ) from None
     for what, inside, outside in (
-        ("another challenge", content.challenge, belonging.challenge),
-        ("another version", content.version, belonging.version),
-        ("other settings", content.settings, _digest(belonging.settings)),
+        ("another challenge", content.challenge, metrics.challenge),
+        ("another version", content.version, metrics.version),
+        ("other settings", content.settings, _digest(metrics.settings)),
     ):
         if inside != outside:
             raise UsageError(f"The sealed rows of {label} belong to another file: they are from {what}.")

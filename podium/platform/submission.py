@@ -24,21 +24,16 @@ ARCHIVE_ENDINGS = (".zip", ".tar", ".tar.gz", ".tgz")
 
 
 @dataclass(frozen=True)
-class RefusedFile:
-    """A submitted file that is never opened: a link, a device, a FIFO."""
-
-    name: str
-    reason: str
-
-
-@dataclass(frozen=True)
 class Submission:
-    """Either `jobs` (algorithm submission) or `files` (prediction submission); the other is empty."""
+    """Either `jobs` (algorithm submission) or `files` (prediction submission); the other is empty.
+
+    `refused` are the names of files that are never opened, such as links, devices and FIFOs, each with the reason.
+    """
 
     is_algorithm: bool
     jobs: tuple[Job, ...] = ()
     files: tuple[SafeFile, ...] = ()
-    refused: tuple[RefusedFile, ...] = ()
+    refused: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -58,7 +53,7 @@ def open_submission(
     `shape` is what the phase takes: in a phase for predictions, predictions.json is a file like any other. `unpack_in`
     is an existing folder for the unpacked files, for runs on several machines [the system's temporary folder].
     """
-    root = _resolved(root)
+    root = Path(os.path.realpath(root))  # the platform's /input is a link; no link below it is followed
     if _is_algorithm_submission(root, shape):
         yield Submission(is_algorithm=True, jobs=read_jobs(root))
         return
@@ -75,8 +70,7 @@ def open_submission(
                 raise
             # The files beside the archive do not depend on it; nothing of the archive itself is used.
             left_out, unpacked = ((archive.name, str(fault)),), ()
-        inside = tuple(RefusedFile(name, reason) for name, reason in left_out)
-        yield Submission(is_algorithm=False, files=(*files, *unpacked), refused=(*refused, *inside))
+        yield Submission(is_algorithm=False, files=(*files, *unpacked), refused=(*refused, *left_out))
 
 
 @contextmanager
@@ -99,7 +93,7 @@ def _workspace(folder: Path | None) -> Iterator[str]:
 
 def submission_names(root: Path) -> SubmissionNames:
     """The names in the submission in `root`; nothing is unpacked."""
-    root = _resolved(root)
+    root = Path(os.path.realpath(root))
     if _is_algorithm_submission(root, "any"):
         slugs = (slug for job in read_jobs(root) for slug in job.outputs)
         return SubmissionNames(output_sockets=frozenset(slugs), files=())
@@ -108,11 +102,6 @@ def submission_names(root: Path) -> SubmissionNames:
     if archive is not None:
         names.extend(archive_names(archive))
     return SubmissionNames(output_sockets=frozenset(), files=tuple(names))
-
-
-def _resolved(root: Path) -> Path:
-    """The folder itself where `root` is a link, as the platform's /input is. No link below it is followed."""
-    return Path(os.path.realpath(root))
 
 
 def _is_algorithm_submission(root: Path, shape: SubmissionShape) -> bool:
@@ -128,15 +117,15 @@ def _is_algorithm_submission(root: Path, shape: SubmissionShape) -> bool:
     return has_jobs and shape != "predictions"
 
 
-def _loose_files(root: Path) -> tuple[tuple[SafeFile, ...], tuple[RefusedFile, ...], SafeFile | None]:
+def _loose_files(root: Path) -> tuple[tuple[SafeFile, ...], tuple[tuple[str, str], ...], SafeFile | None]:
     """Everything below `root` (or `root` itself, if that is one file): files, refused files, and the one archive."""
-    refused: tuple[RefusedFile, ...] = ()
+    refused: tuple[tuple[str, str], ...] = ()
     if root.is_file():
         files = [SafeFile.inside(root.parent, root.name)]
     elif root.is_dir():
         found = list_files(root)
         files = [file for file in found.files if file.name not in _PLATFORM_FILES]
-        refused = tuple(RefusedFile(name, reason) for name, reason in found.refused if name not in _PLATFORM_FILES)
+        refused = tuple(each for each in found.refused if each[0] not in _PLATFORM_FILES)
     else:
         raise SubmissionError("There is no submission: the input folder does not exist.")
     if not files and not refused:

@@ -28,9 +28,6 @@ MAX_CONTAINERS = 6 * MAX_ANNOTATIONS + 100  # a box is an object and a list of f
 FARTHEST = 1e9
 """Coordinates beyond this are not in any image, and their squares would overflow."""
 
-POINT_COLUMNS, POINT_OPTIONAL = ("x", "y"), ("z", "probability", "name")
-BOX_COLUMNS, BOX_OPTIONAL = ("x_min", "y_min", "x_max", "y_max"), ("z_min", "z_max", "probability", "name")
-
 _LONGEST_NAME = 1000
 _ROUNDING = 0.01  # of a box's longest side, by which corners may miss each other
 
@@ -60,8 +57,8 @@ class Annotations:
 
 
 @dataclass(frozen=True)
-class _Shape:
-    """How a kind of annotation is written."""
+class AnnotationKind:
+    """How points, or boxes, are written."""
 
     noun: str
     many: str
@@ -76,6 +73,43 @@ class _Shape:
     optional: tuple[str, ...]
     parse_row: Callable[[Row, str], Coordinates]
 
+    def read(self, file: SafeFile) -> Annotations:
+        """Those of one case, from JSON or CSV."""
+        if file.name.lower().endswith(".json"):
+            content = read_json(file, limit_bytes=LIMIT_BYTES, max_containers=MAX_CONTAINERS)
+            return self.from_json(content, name=file.name)
+        rows = read_rows(file, columns=self.columns, optional=self.optional, max_rows=MAX_ANNOTATIONS)
+        return self.from_rows(rows, name=file.name)
+
+    def from_json(self, value: Any, *, name: str) -> Annotations:
+        """Those in a parsed JSON value; messages call its file `name`."""
+        label = f"'{escape_for_display(name)}'"
+        kind = value.get("type") if isinstance(value, dict) else None
+        if kind not in (self.many, self.one):
+            raise Refused(f'{label} must be an object with "type": "{self.many}" or "{self.one}".')
+        version = value.get("version", {})
+        if not isinstance(version, dict) or version.get("major", 1) != 1:
+            raise Refused(f'{label} has a "version" that is not known; it must be {{"major": 1, "minor": 0}}.')
+        entries = value.get(self.list_key) if kind == self.many else [value]
+        if not isinstance(entries, list):
+            raise Refused(f'{label} must have a list "{self.list_key}".')
+        if len(entries) > MAX_ANNOTATIONS:
+            raise Refused(f'{label} has more than {MAX_ANNOTATIONS:,} entries in "{self.list_key}".')
+        places = (f"{label}, {self.noun} {number}" for number in range(1, len(entries) + 1))
+        return _together([_json_entry(each, self, place) for each, place in zip(entries, places, strict=True)], self)
+
+    def from_rows(self, rows: Sequence[Row], *, name: str) -> Annotations:
+        """Those in the rows of a table, read with `columns` and `optional`."""
+        if len(rows) > MAX_ANNOTATIONS:
+            raise Refused(f"'{escape_for_display(name)}' has more than {MAX_ANNOTATIONS:,} rows for one case.")
+        entries = []
+        for row in rows:
+            axes = "xyz" if "z" in row or "z_min" in row else "xy"
+            probability = row.number("probability") if "probability" in row else None
+            label = row.text("name") if "name" in row else None
+            entries.append(_Entry(row.place, self.parse_row(row, axes), _share(probability, row.place), label))
+        return _together(entries, self)
+
 
 @dataclass(frozen=True)
 class _Entry:
@@ -85,93 +119,24 @@ class _Entry:
     name: str | None
 
 
-def read_points(file: SafeFile) -> Annotations:
-    """The points of one case, from JSON or CSV."""
-    return _read(file, _POINTS)
-
-
-def read_boxes(file: SafeFile) -> Annotations:
-    """The boxes of one case, from JSON or CSV."""
-    return _read(file, _BOXES)
-
-
-def points_of_json(value: Any, *, name: str) -> Annotations:
-    """The points in a parsed JSON value; messages call its file `name`."""
-    return _of_json(value, _POINTS, name)
-
-
-def boxes_of_json(value: Any, *, name: str) -> Annotations:
-    """The boxes in a parsed JSON value; messages call its file `name`."""
-    return _of_json(value, _BOXES, name)
-
-
-def points_of_rows(rows: Sequence[Row], *, name: str) -> Annotations:
-    """Points from the rows of a table, read with `POINT_COLUMNS` and `POINT_OPTIONAL`."""
-    return _of_rows(rows, _POINTS, name)
-
-
-def boxes_of_rows(rows: Sequence[Row], *, name: str) -> Annotations:
-    """Boxes from the rows of a table, read with `BOX_COLUMNS` and `BOX_OPTIONAL`."""
-    return _of_rows(rows, _BOXES, name)
-
-
-def _read(file: SafeFile, shape: _Shape) -> Annotations:
-    if file.name.lower().endswith(".json"):
-        content = read_json(file, limit_bytes=LIMIT_BYTES, max_containers=MAX_CONTAINERS)
-        return _of_json(content, shape, file.name)
-    rows = read_rows(file, columns=shape.columns, optional=shape.optional, max_rows=MAX_ANNOTATIONS)
-    return _of_rows(rows, shape, file.name)
-
-
-def _of_json(value: Any, shape: _Shape, name: str) -> Annotations:
-    label = f"'{escape_for_display(name)}'"
-    kind = value.get("type") if isinstance(value, dict) else None
-    if kind not in (shape.many, shape.one):
-        raise Refused(f'{label} must be an object with "type": "{shape.many}" or "{shape.one}".')
-    version = value.get("version", {})
-    if not isinstance(version, dict) or version.get("major", 1) != 1:
-        raise Refused(f'{label} has a "version" that is not known; it must be {{"major": 1, "minor": 0}}.')
-    entries = value.get(shape.list_key) if kind == shape.many else [value]
-    if not isinstance(entries, list):
-        raise Refused(f'{label} must have a list "{shape.list_key}".')
-    if len(entries) > MAX_ANNOTATIONS:
-        raise Refused(f'{label} has more than {MAX_ANNOTATIONS:,} entries in "{shape.list_key}".')
-    return _together(
-        [_json_entry(each, shape, f"{label}, {shape.noun} {number}") for number, each in enumerate(entries, start=1)],
-        shape,
-    )
-
-
-def _json_entry(value: Any, shape: _Shape, place: str) -> _Entry:
-    if not isinstance(value, dict) or shape.key not in value:
-        raise Refused(f'{place} is not an object with "{shape.key}".')
-    if value.get("type", shape.one) != shape.one:
-        raise Refused(f'{place} must have the "type" "{shape.one}", or none.')
+def _json_entry(value: Any, kind: AnnotationKind, place: str) -> _Entry:
+    if not isinstance(value, dict) or kind.key not in value:
+        raise Refused(f'{place} is not an object with "{kind.key}".')
+    if value.get("type", kind.one) != kind.one:
+        raise Refused(f'{place} must have the "type" "{kind.one}", or none.')
     name = value.get("name")
     if name is not None and (not isinstance(name, str) or len(name) > _LONGEST_NAME):
         raise Refused(f'{place}: "name" is not a string of at most {_LONGEST_NAME:,} characters.')
     probability = value.get("probability")
     if probability is not None and not _is_number(probability):
         raise Refused(f'{place}: "probability" is not a number.')
-    return _Entry(place, shape.parse(value[shape.key], place), _share(probability, place), name)
+    return _Entry(place, kind.parse(value[kind.key], place), _share(probability, place), name)
 
 
-def _of_rows(rows: Sequence[Row], shape: _Shape, name: str) -> Annotations:
-    if len(rows) > MAX_ANNOTATIONS:
-        raise Refused(f"'{escape_for_display(name)}' has more than {MAX_ANNOTATIONS:,} rows for one case.")
-    entries = []
-    for row in rows:
-        axes = "xyz" if "z" in row or "z_min" in row else "xy"
-        probability = row.number("probability") if "probability" in row else None
-        label = row.text("name") if "name" in row else None
-        entries.append(_Entry(row.place, shape.parse_row(row, axes), _share(probability, row.place), label))
-    return _together(entries, shape)
-
-
-def _together(entries: Sequence[_Entry], shape: _Shape) -> Annotations:
+def _together(entries: Sequence[_Entry], kind: AnnotationKind) -> Annotations:
     """All entries as arrays; all or none must have a probability, and a z."""
     if not entries:
-        return Annotations(np.zeros((0, *shape.sides)), None, ())
+        return Annotations(np.zeros((0, *kind.sides)), None, ())
     first = entries[0]
     for entry in entries:
         if _axes(entry) != _axes(first):
@@ -253,11 +218,11 @@ def _row_box(row: Row, axes: str) -> Coordinates:
     return [lower, upper]
 
 
-_POINTS = _Shape(
+POINTS = AnnotationKind(
     *("point", "Multiple points", "Point", "points", "point", (3,)),
-    *(_point, POINT_COLUMNS, POINT_OPTIONAL, _row_point),
+    *(_point, ("x", "y"), ("z", "probability", "name"), _row_point),
 )
-_BOXES = _Shape(
+BOXES = AnnotationKind(
     *("box", "Multiple 2D bounding boxes", "2D bounding box", "boxes", "corners", (2, 3)),
-    *(_box, BOX_COLUMNS, BOX_OPTIONAL, _row_box),
+    *(_box, ("x_min", "y_min", "x_max", "y_max"), ("z_min", "z_max", "probability", "name"), _row_box),
 )

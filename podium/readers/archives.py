@@ -7,7 +7,6 @@ shown are left out one by one. Archives inside archives are unpacked as files an
 
 import errno
 import io
-import itertools
 import os
 import re
 import stat
@@ -22,7 +21,7 @@ from typing import BinaryIO, ClassVar
 
 from podium.errors import PodiumError, SubmissionError
 from podium.readers.files import MAX_DEPTH, MAX_ENTRIES, SafeFile, escape_for_display, is_printable
-from podium.readers.inflate import BLOCK, GZIP, RAW, BadStreamError, inflate, inflated_start, pieces
+from podium.readers.inflate import BLOCK, RAW, BadStreamError, BlockReader, inflate, pieces, unpacked, unpacked_start
 
 MAX_BYTES = 8 * 1024**3
 MAX_FILES = 50_000
@@ -30,7 +29,7 @@ MAX_NAME_BYTES = 1024
 MAX_PART_BYTES = 255
 
 MAX_RATIO = 1_100
-"""Deflate shrinks data at most 1,032 times, and empty masks come near that: only an archive that uses its bytes twice
+"""Deflate shrinks data at most 1,032 times, and empty masks approach that: only an archive that uses its bytes twice
 exceeds this bound. Honest but huge archives are stopped by their total size."""
 
 RATIO_FREE_BYTES = 64 * 1024 * 1024
@@ -53,11 +52,8 @@ MAX_EXTENDED_HEADERS = 3
 MAX_PADDING_BYTES = 1024 * 1024
 
 REGULAR = (tarfile.REGTYPE, tarfile.AREGTYPE, tarfile.CONTTYPE)
-LINKS = (tarfile.LNKTYPE, tarfile.SYMTYPE)
-SPARSE = tarfile.GNUTYPE_SPARSE
-PAX_GLOBAL = tarfile.XGLTYPE
-LONG_NAME, LONG_LINK = tarfile.GNUTYPE_LONGNAME, tarfile.GNUTYPE_LONGLINK
-EXTENDED = (tarfile.XHDTYPE, tarfile.SOLARIS_XHDTYPE, PAX_GLOBAL, LONG_NAME, LONG_LINK)
+LONG_NAMES = (tarfile.GNUTYPE_LONGNAME, tarfile.GNUTYPE_LONGLINK)
+EXTENDED = (tarfile.XHDTYPE, tarfile.SOLARIS_XHDTYPE, tarfile.XGLTYPE, *LONG_NAMES)
 
 
 def extract_archive(
@@ -85,7 +81,7 @@ def archive_names(file: SafeFile, *, max_bytes: int = MAX_BYTES, max_files: int 
     """Names of the files in an archive, in its order; checked as for unpacking, but nothing is written."""
     names = MemberNames(file.name, max_bytes, max_files)
     _read_members(file, names)
-    return names.files()
+    return tuple("/".join(parts) for parts, kind in names.kinds.items() if kind == "file")
 
 
 def _read_members(file: SafeFile, target: "MemberNames") -> None:
@@ -96,8 +92,8 @@ def _read_members(file: SafeFile, target: "MemberNames") -> None:
         read_tar(file, target, gzipped=False)
     else:
         with file.open() as stream:
-            unpacked = inflated_start(pieces(stream), count=BLOCK_BYTES)
-        if not is_tar(unpacked):
+            start = unpacked_start(stream, count=BLOCK_BYTES)
+        if not is_tar(start):
             raise SubmissionError(f"'{file.name}' is not a zip, tar or gzipped tar archive.")
         read_tar(file, target, gzipped=True)
 
@@ -126,25 +122,19 @@ class MemberNames:
         self.refused.append((escape_for_display(name), reason))
 
     def add_folder(self, name: str) -> None:
-        parts = self._checked_parts(name)
-        if not is_printable(name):
-            self._refuse_unprintable(name)
-            return
-        self._count_member()
-        self._add_folders(parts, name)
+        if (parts := self._accepted_parts(name)) is not None:
+            self._add_folders(parts, name)
 
     def add_file(self, name: str, blocks: Iterable[bytes | memoryview], *, size: int) -> None:
         """Take one member of `size` bytes, refused before the first block when they would be too much.
 
         The caller makes sure that the blocks are not longer than that.
         """
-        parts = self._checked_parts(name)
+        parts = self._accepted_parts(name)
+        if parts is None:
+            return
         if not parts:
             raise SubmissionError(f"'{self.archive}' holds a file without a name.")
-        if not is_printable(name):
-            self._refuse_unprintable(name)
-            return
-        self._count_member()
         self.total_bytes += size
         if self.total_bytes > self.max_bytes:
             raise SubmissionError(f"'{self.archive}' {self.has} more than {self.max_bytes:,} bytes.")
@@ -153,10 +143,6 @@ class MemberNames:
             raise SubmissionError(f"'{self.archive}' holds more than one member named '{escape_for_display(name)}'.")
         self._add(parts, "file")
         self._keep_file(parts, blocks)
-
-    def files(self) -> tuple[str, ...]:
-        """Names of the files so far, in the order of the archive."""
-        return tuple("/".join(parts) for parts, kind in self.kinds.items() if kind == "file")
 
     def _keep_file(self, parts: tuple[str, ...], blocks: Iterable[bytes | memoryview]) -> None:
         """Nothing to keep besides the name."""
@@ -194,7 +180,7 @@ class MemberNames:
             raise SubmissionError(
                 f"'{self.archive}' holds '{escape_for_display(name)}', which leads out of the {self.kind}."
             )
-        if _length(name) > MAX_NAME_BYTES or any(_length(part) > MAX_PART_BYTES for part in parts):
+        if len(os.fsencode(name)) > MAX_NAME_BYTES or any(len(os.fsencode(part)) > MAX_PART_BYTES for part in parts):
             raise SubmissionError(f"'{self.archive}' holds a name that is too long: '{escape_for_display(name)}'.")
         if len(parts) > MAX_DEPTH:
             raise SubmissionError(
@@ -202,10 +188,15 @@ class MemberNames:
             )
         return parts
 
-    def _refuse_unprintable(self, name: str) -> None:
-        """Such a name cannot be shown; 'Icon\\r' is a common one on macOS."""
-        reason = f"'{escape_for_display(name)}' in '{self.archive}' has unprintable characters in its name; rename it."
-        self.refuse(name, reason)
+    def _accepted_parts(self, name: str) -> tuple[str, ...] | None:
+        """The components of a counted member's name; None where it cannot be shown: 'Icon\\r' is common on macOS."""
+        if not is_printable(name):
+            shown = escape_for_display(name)
+            self.refuse(name, f"'{shown}' in '{self.archive}' has unprintable characters in its name; rename it.")
+            return None
+        parts = self._checked_parts(name)
+        self._count_member()
+        return parts
 
     def _count_member(self) -> None:
         self.members += 1
@@ -213,13 +204,9 @@ class MemberNames:
             raise SubmissionError(f"'{self.archive}' holds more than {self.max_files:,} files.")
 
 
-def _length(name: str) -> int:
-    return len(name.encode("utf-8", "surrogateescape"))
-
-
 @dataclass
 class ArchiveTarget(MemberNames):
-    """The same, with every member written below `destination`."""
+    """The members of one archive, each written below `destination`."""
 
     destination: Path = field(kw_only=True)
 
@@ -259,10 +246,6 @@ class ZipMember:
     name: str
     data_start: int
 
-    @property
-    def end(self) -> int:
-        return self.data_start + self.info.compress_size
-
 
 def is_zip(start: bytes) -> bool:
     return start.startswith((b"PK\x03\x04", b"PK\x05\x06"))
@@ -271,11 +254,10 @@ def is_zip(start: bytes) -> bool:
 def read_zip(file: SafeFile, target: MemberNames) -> None:
     """Hand all members to `target`; nothing is written before all of them were checked."""
     with file.open() as plain:
-        members = zip_members(file, plain, max_files=target.max_files, max_bytes=target.max_bytes)
-        for member in members:
-            reason = _reason_to_refuse_zipped(file, member.info, member.name)
-            if reason is not None:
-                target.refuse(member.name, reason)
+        for member in zip_members(file, plain, max_files=target.max_files, max_bytes=target.max_bytes):
+            kind = stat.S_IFMT(member.info.external_attr >> 16)
+            if kind not in (0, stat.S_IFREG, stat.S_IFDIR):
+                target.refuse(member.name, _reason(file, member.name, is_link=kind == stat.S_IFLNK))
             elif member.info.is_dir():
                 target.add_folder(member.name)
             else:
@@ -294,7 +276,7 @@ def zip_members(file: SafeFile, plain: BinaryIO, *, max_files: int, max_bytes: i
             raise SubmissionError(
                 f"'{file.name}' holds members that overlap, such as '{escape_for_display(member.name)}'."
             )
-        end = member.end
+        end = member.data_start + member.info.compress_size
     if end > file.size:
         raise _damaged(file)
     return members
@@ -354,13 +336,11 @@ def _checked_member(file: SafeFile, plain: BinaryIO, info: zipfile.ZipInfo) -> Z
     return ZipMember(info, name, info.header_offset + LOCAL_HEADER.size + name_bytes + extra_bytes)
 
 
-def _reason_to_refuse_zipped(file: SafeFile, info: zipfile.ZipInfo, name: str) -> str | None:
-    kind = stat.S_IFMT(info.external_attr >> 16)
-    if kind == stat.S_IFLNK:
+def _reason(file: SafeFile, name: str, *, is_link: bool) -> str:
+    """Why a member is left out."""
+    if is_link:
         return f"'{escape_for_display(name)}' is a link in '{file.name}'; put the file itself into the archive."
-    if kind not in (0, stat.S_IFREG, stat.S_IFDIR):
-        return f"'{escape_for_display(name)}' in '{file.name}' is not a regular file."
-    return None
+    return f"'{escape_for_display(name)}' in '{file.name}' is not a regular file."
 
 
 def _raw_name(info: zipfile.ZipInfo) -> bytes:
@@ -435,70 +415,64 @@ def is_tar(start: bytes) -> bool:
 def read_tar(file: SafeFile, target: MemberNames, *, gzipped: bool) -> None:
     """Hand all members to `target`, in their order."""
     with file.open() as stream:
-        plain = pieces(stream)
-        source = _TarStream(inflate(plain, wrapping=GZIP, many_members=True) if gzipped else plain)
+        source = _TarStream(unpacked(stream) if gzipped else pieces(stream))
         try:
-            _hand_over(file, source, target)
+            while (found := _next_member(file, source)) is not None:
+                _hand_over(file, source, *found, target)
+            _check_end(file, source)
         except BadStreamError as fault:
             raise SubmissionError(f"'{file.name}' {fault}; pack it again.") from None
 
 
-@dataclass
-class _TarStream:
-    """A stream of blocks, read by exact counts."""
+class _TarStream(BlockReader):
+    """An archive, read by exact counts of bytes."""
 
-    blocks: Iterator[bytes]
-    waiting: memoryview = field(default_factory=lambda: memoryview(b""))
-    extended_bytes: int = 0
+    extended_bytes = 0
     """Of all extended headers so far: they produce no file, so nothing else limits them."""
 
     def parts(self, count: int) -> Iterator[memoryview]:
-        """Exactly `count` bytes in pieces of at most 1 MiB."""
-        while count:
-            if not self.waiting:
-                self.waiting = memoryview(next(self.blocks, b""))
-                if not self.waiting:
-                    raise BadStreamError("ends too early")
-            part, self.waiting = self.waiting[:count], self.waiting[count:]
+        for part in super().parts(count):
             count -= len(part)
             yield part
-
-    def exactly(self, count: int) -> bytes:
-        return b"".join(self.parts(count))
+        if count:
+            raise BadStreamError("ends too early")
 
     def padded(self, count: int) -> Iterator[memoryview]:
         """`count` bytes, and then past the zeros that fill the last block."""
         yield from self.parts(count)
-        self.exactly(-count % BLOCK_BYTES)
+        self.read(-count % BLOCK_BYTES)
 
 
-def _hand_over(file: SafeFile, source: _TarStream, target: MemberNames) -> None:
-    while True:
-        member, extended = _next_member(file, source)
-        if member is None:
-            _check_end(file, source)
-            return
-        name = extended.get("path", member.name)
-        reason = _reason_to_refuse_tarred(file, member, name)
-        if reason is not None:
-            target.refuse(name, reason)
-        elif member.isdir():
-            target.add_folder(name)
-        else:
-            size = _size(file, member, extended)
-            content = source.padded(size)
-            target.add_file(name, content, size=size)
-            for _ in content:
-                pass  # a target that only takes names leaves the content here
+def _hand_over(
+    file: SafeFile, source: _TarStream, member: tarfile.TarInfo, extended: dict[str, str], target: MemberNames
+) -> None:
+    """Hand one member to `target`. Sparse files and links with data end the reading: what follows is unclear."""
+    name = extended.get("path", member.name)
+    if member.isdir():
+        target.add_folder(name)
+    elif member.type in REGULAR:
+        size = _size(file, member, extended)
+        content = source.padded(size)
+        target.add_file(name, content, size=size)
+        for _ in content:
+            pass  # a target that only takes names leaves the content here
+    elif member.type == tarfile.GNUTYPE_SPARSE:
+        raise SubmissionError(
+            f"'{file.name}' holds the sparse file '{escape_for_display(name)}'; pack it without --sparse."
+        )
+    elif member.size:
+        raise SubmissionError(f"'{file.name}' holds '{escape_for_display(name)}', which is not a regular file.")
+    else:
+        target.refuse(name, _reason(file, name, is_link=member.islnk() or member.issym()))
 
 
-def _next_member(file: SafeFile, source: _TarStream) -> tuple[tarfile.TarInfo | None, dict[str, str]]:
-    """The next member, None at the end, and what the extended headers before it say about it."""
+def _next_member(file: SafeFile, source: _TarStream) -> tuple[tarfile.TarInfo, dict[str, str]] | None:
+    """The next member, and what the extended headers before it say about it; None at the end."""
     extended: dict[str, str] = {}
     for _ in range(MAX_EXTENDED_HEADERS + 1):
-        block = source.exactly(BLOCK_BYTES)
+        block = source.read(BLOCK_BYTES)
         if not any(block):
-            return None, extended
+            return None
         member = _decoded(file, block)
         if member.type not in EXTENDED:
             return member, extended
@@ -514,21 +488,6 @@ def _decoded(file: SafeFile, block: bytes) -> tarfile.TarInfo:
     if member.size < 0:
         raise SubmissionError(f"'{file.name}' declares a member of negative size.")
     return member
-
-
-def _reason_to_refuse_tarred(file: SafeFile, member: tarfile.TarInfo, name: str) -> str | None:
-    """Why a member is left out. Sparse files and links with data end the reading: what follows is unclear."""
-    if member.type in (*REGULAR, tarfile.DIRTYPE):
-        return None
-    if member.type == SPARSE:
-        raise SubmissionError(
-            f"'{file.name}' holds the sparse file '{escape_for_display(name)}'; pack it without --sparse."
-        )
-    if member.size:
-        raise SubmissionError(f"'{file.name}' holds '{escape_for_display(name)}', which is not a regular file.")
-    if member.type in LINKS:
-        return f"'{escape_for_display(name)}' is a link in '{file.name}'; put the file itself into the archive."
-    return f"'{escape_for_display(name)}' in '{file.name}' is not a regular file."
 
 
 def _size(file: SafeFile, member: tarfile.TarInfo, extended: dict[str, str]) -> int:
@@ -547,14 +506,13 @@ def _read_extended(file: SafeFile, source: _TarStream, member: tarfile.TarInfo) 
     if member.size > MAX_EXTENDED_BYTES or source.extended_bytes > MAX_EXTENDED_BYTES_IN_ALL:
         raise SubmissionError(f"'{file.name}' holds an extended header that is too long.")
     content = b"".join(source.padded(member.size))
-    if member.type == LONG_NAME:
-        return {"path": content.rstrip(b"\0").decode("utf-8", "surrogateescape")}
-    if member.type == LONG_LINK:
-        return {}  # the member it belongs to is a link, and refused
+    if member.type in LONG_NAMES:  # of what a long name links to, nothing is needed: the member is a link, and refused
+        path = content.rstrip(b"\0").decode("utf-8", "surrogateescape")
+        return {"path": path} if member.type == tarfile.GNUTYPE_LONGNAME else {}
     records = _pax_records(file, content)
     if any(key.startswith("GNU.sparse") for key in records):
         raise SubmissionError(f"'{file.name}' holds a sparse file; pack it without --sparse.")
-    if member.type != PAX_GLOBAL:
+    if member.type != tarfile.XGLTYPE:
         return records
     if {"path", "size"} & records.keys():
         raise SubmissionError(f"'{file.name}' gives one name or size to all its members; pack it again.")
@@ -580,7 +538,7 @@ def _pax_records(file: SafeFile, content: bytes) -> dict[str, str]:
 def _check_end(file: SafeFile, source: _TarStream) -> None:
     """After the end there may be padding, nothing else. Reading on also lets gzip verify its checksum."""
     padding = 0
-    for block in itertools.chain([bytes(source.waiting)], source.blocks):
+    for block in source.rest():
         padding += len(block)
         if block.strip(b"\0") or padding > MAX_PADDING_BYTES:
             raise SubmissionError(f"'{file.name}' has data after its end; pack it again as one archive.")

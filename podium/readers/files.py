@@ -1,6 +1,6 @@
 """Files that are safe to open: regular, not a link, and really below the folder they were submitted in.
 
-Also how a submitted name is shown, and which process decodes a file.
+Also how a submitted name is shown.
 """
 
 import ctypes
@@ -8,19 +8,13 @@ import errno
 import os
 import stat
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from io import BufferedReader
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Protocol
 
 from podium.errors import Refused, SubmissionError
 from podium.kernel import OPENAT2, is_linux, syscall
-
-if TYPE_CHECKING:
-    from podium.readers.hdf5 import Datasets
-    from podium.readers.images import Image
-    from podium.readers.volumes import Volume
 
 MAX_ENTRIES = 100_000
 MAX_DEPTH = 16
@@ -153,10 +147,10 @@ def _walk(root: Path) -> Iterator[tuple[os.DirEntry[str], str]]:
                 seen += 1
                 if seen > MAX_ENTRIES:
                     raise SubmissionError(f"The submission holds more than {MAX_ENTRIES:,} files and folders.")
-                if _is_macos_junk(entry.name):
+                if entry.name in ("__MACOSX", ".DS_Store") or entry.name.startswith("._"):  # written by macOS
                     continue
                 name = f"{prefix}{entry.name}"
-                if _is_open_folder(entry) and not _stands_for_a_file(entry):
+                if _is_open_folder(entry) and not _replaces_a_file(entry):
                     folders.append((folder / entry.name, f"{name}/", depth + 1))
                 else:
                     yield entry, name
@@ -166,13 +160,9 @@ def _is_open_folder(entry: os.DirEntry[str]) -> bool:
     return entry.is_dir(follow_symlinks=False) and os.access(entry.path, os.R_OK | os.X_OK)
 
 
-def _stands_for_a_file(folder: os.DirEntry[str]) -> bool:
+def _replaces_a_file(folder: os.DirEntry[str]) -> bool:
     """An empty folder with the name of a file: Docker makes one where the file of a mount does not exist."""
     return bool(PurePosixPath(folder.name).suffix) and not any(Path(folder.path).iterdir())
-
-
-def _is_macos_junk(name: str) -> bool:
-    return name in ("__MACOSX", ".DS_Store") or name.startswith("._")
 
 
 def _reason_to_refuse(entry: os.DirEntry[str], name: str) -> str | None:
@@ -197,8 +187,10 @@ def open_beneath(root: Path, name: str) -> int:
     folder = os.open(root, _FOLDER)
     try:
         if is_linux():
+            how = _How(_FLAGS, 0, _BENEATH | _NO_SYMBOLIC_LINKS | _NO_MAGIC_LINKS)
+            path = ctypes.c_char_p(os.fsencode(name))
             try:
-                return _open_at_once(folder, name)
+                return syscall(OPENAT2, folder, path, ctypes.byref(how), ctypes.sizeof(how))
             except OSError as fault:
                 if fault.errno not in _WITHOUT_OPENAT2:
                     raise
@@ -211,14 +203,8 @@ class _How(ctypes.Structure):
     _fields_ = (("flags", ctypes.c_uint64), ("mode", ctypes.c_uint64), ("resolve", ctypes.c_uint64))
 
 
-def _open_at_once(folder: int, name: str) -> int:
-    how = _How(_FLAGS, 0, _BENEATH | _NO_SYMBOLIC_LINKS | _NO_MAGIC_LINKS)
-    path = ctypes.c_char_p(os.fsencode(name))
-    return syscall(OPENAT2, folder, path, ctypes.byref(how), ctypes.sizeof(how))
-
-
 def open_step_by_step(folder: int, name: str) -> int:
-    """The same for kernels before Linux 5.6: every folder on the way is opened without following a link."""
+    """A descriptor, on kernels before Linux 5.6: every folder on the way is opened without following a link."""
     parts = PurePosixPath(name).parts
     if not parts or ".." in parts or name.startswith("/"):
         raise OSError(errno.EXDEV, os.strerror(errno.EXDEV))
@@ -254,8 +240,9 @@ def is_printable(name: str) -> bool:
 @contextmanager
 def quiet_stderr() -> Iterator[None]:
     """Discard the process's stderr (not only Python's): ITK, libtiff and niftilib write there directly."""
-    if _leads_nowhere():
-        yield
+    stderr = os.fstat(2)
+    if is_linux() and stat.S_ISCHR(stderr.st_mode) and stderr.st_rdev == _NULL_DEVICE:
+        yield  # already discarded, as in a decoder, which can open nothing else
         return
     kept = os.dup(2)
     nowhere = os.open(os.devnull, os.O_WRONLY)
@@ -266,58 +253,3 @@ def quiet_stderr() -> Iterator[None]:
         os.dup2(kept, 2)
         os.close(nowhere)
         os.close(kept)
-
-
-def _leads_nowhere() -> bool:
-    """Whether stderr is /dev/null already, as in a decoder, which can open nothing else."""
-    found = os.fstat(2)
-    return is_linux() and stat.S_ISCHR(found.st_mode) and found.st_rdev == _NULL_DEVICE
-
-
-# Where submitted files are decoded: in this process, or in one that is locked in.
-#
-# Images and HDF5 files are read by libraries of many thousand lines of C. A fault in one of them is harmless only in a
-# process that has nothing to steal. So while a decoder is installed, the readers of these files pass on to it every
-# file that is not the organiser's own. JSON, text, .npy and the stored chunks of HDF5 fields are always read here:
-# that takes no more than reading the decoder's answer would.
-
-
-class Decoder(Protocol):
-    """Reads as the functions of these names do, in another process."""
-
-    def read_image(self, file: SafeFile, *, shape: tuple[int, ...] | None, max_bytes: int) -> "Image": ...
-
-    def read_volume(
-        self, file: SafeFile, *, shape: tuple[int, ...] | None, max_bytes: int, binary: bool, as_voxels: bool
-    ) -> "Volume": ...
-
-    def open_hdf5(self, file: SafeFile, *, max_bytes: int) -> AbstractContextManager["Datasets"]: ...
-
-    def one_case(self) -> AbstractContextManager[None]: ...
-
-
-_installed: list[Decoder] = []
-
-
-@contextmanager
-def decoded_by(decoder: Decoder) -> Iterator[None]:
-    """Install `decoder` in this process and in those forked from it."""
-    _installed.append(decoder)
-    try:
-        yield
-    finally:
-        _installed.remove(decoder)
-
-
-def is_decoder_installed() -> bool:
-    return bool(_installed)
-
-
-def one_case() -> AbstractContextManager[None]:
-    """Submitted files that this thread reads in this context belong to one case: one process may decode them all."""
-    return _installed[-1].one_case() if _installed else nullcontext()
-
-
-def decoder_of(file: SafeFile) -> Decoder | None:
-    """The decoder of `file`; None: this process itself."""
-    return _installed[-1] if _installed and not file.trusted else None

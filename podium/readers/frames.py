@@ -5,9 +5,10 @@ all three components. Spans of frames may be read by several threads at once.
 """
 
 import os
+import zlib
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
@@ -16,7 +17,7 @@ from numpy.typing import NDArray
 from podium.errors import Refused
 from podium.readers.files import SafeFile
 from podium.readers.formats.headers import with_crosses
-from podium.readers.inflate import combined_crc32, crc32
+from podium.readers.inflate import crc32_combine
 
 SPAN_BYTES = 128 * 1024 * 1024
 """What one thread reads before it takes the next piece of work."""
@@ -63,7 +64,7 @@ class ArraySource(Protocol):
     """A file, or some files, that hold numeric arrays by name."""
 
     def names(self) -> tuple[str, ...]:
-        """Of the arrays there are, sorted."""
+        """Sorted array names."""
 
     def has(self, name: str) -> bool:
         """Whether there is anything of that name; whether it can be used is only known when it is read."""
@@ -81,6 +82,7 @@ class ArraySource(Protocol):
         """The name of the array in messages."""
 
 
+@dataclass(eq=False, kw_only=True)
 class RawFrames(FrameStream):
     """Values stored as they are, one after another: in .npy, in a stored member of an .npz, in contiguous HDF5.
 
@@ -88,38 +90,35 @@ class RawFrames(FrameStream):
     where the file has a CRC-32 over all of it.
     """
 
-    def __init__(  # noqa: PLR0913  (what describes a place in a file)
-        self,
-        file: SafeFile,
-        *,
-        label: str,
-        offset: int,
-        dtype: np.dtype[Any],
-        shape: FieldShape,
-        before: int = 0,
-        expected: int | None = None,
-    ) -> None:
-        self.file, self.label, self.offset = file, label, offset
-        self.dtype, self.shape = dtype, shape
-        self._before, self._expected = before, expected
-        self._checksums: dict[int, tuple[int, int]] = {}  # first frame of a span -> CRC-32, bytes
-        if file.size < offset + shape[0] * self.frame_bytes:
-            raise truncated(label)
+    file: SafeFile
+    label: str
+    offset: int
+    dtype: np.dtype[Any]
+    shape: FieldShape
+    before: int = 0
+    expected: int | None = None
+    _checksums: dict[int, tuple[int, int]] = field(default_factory=dict)  # first frame of a span -> CRC-32, bytes
+
+    def __post_init__(self) -> None:
+        if self.file.size < self.offset + self.shape[0] * self.frame_bytes:
+            raise truncated(self.label)
 
     def spans(self) -> Sequence[range]:
         frames, step = self.shape[0], max(1, SPAN_BYTES // self.frame_bytes)
+        if self.expected is not None and crc32_combine is None:
+            step = frames
         return [range(first, min(first + step, frames)) for first in range(0, frames, step)]
 
     def tiles(self, span: range) -> Iterator[Tile]:
         """Frames are read whole: one call per frame, in the order that a checksum needs."""
         block = np.empty(max(self.frame_bytes, HUGE_PAGES_BYTES), np.uint8)
         buffer = block[: self.frame_bytes].view(self.dtype).reshape(self.shape[1:])
-        checksum = 0
+        checksum = 0 if span.start else self.before
         with self.file.open() as stream:
             for frame in span:
                 self._fill(stream.fileno(), buffer, self.offset + frame * self.frame_bytes)
-                if self._expected is not None:
-                    checksum = crc32(buffer, checksum)
+                if self.expected is not None:
+                    checksum = zlib.crc32(buffer.view(np.uint8).data, checksum)
                 yield Tile(frame, 0, buffer)
         self._checksums[span.start] = (checksum, len(span) * self.frame_bytes)
 
@@ -132,12 +131,12 @@ class RawFrames(FrameStream):
             wanted, place = wanted[count:], place + count
 
     def finish(self) -> None:
-        if self._expected is None:
+        if self.expected is None:
             return
-        checksum = self._before
-        for start in sorted(self._checksums):
-            checksum = combined_crc32(checksum, *self._checksums[start])
-        if checksum != self._expected:
+        (checksum, _), *others = (self._checksums[start] for start in sorted(self._checksums))
+        for other in others:
+            checksum = crc32_combine(checksum, *other)
+        if checksum != self.expected:
             raise Refused(f"{self.label} is damaged: its checksum is wrong.")
 
 
@@ -160,16 +159,11 @@ def check_number_type(label: str, dtype: np.dtype[Any]) -> None:
 def check_shape(label: str, found: tuple[int, ...], expected: tuple[int, ...]) -> None:
     """Exactly the expected shape: broadcasting would let a single number pass for a field."""
     if found != expected:
-        hint = _hint(found, expected)
-        raise Refused(f"{label} is {_size(found)}, expected {_size(expected)}{hint}.")
-
-
-def _size(shape: tuple[int, ...]) -> str:
-    return with_crosses(shape) if shape else "a single number"
+        raise Refused(f"{label} is {with_crosses(found)}, expected {with_crosses(expected)}{_hint(found, expected)}.")
 
 
 def _hint(found: tuple[int, ...], expected: tuple[int, ...]) -> str:
-    """What most likely went wrong, where that can be told."""
+    """The most likely mistake, where one is recognised."""
     if sorted(found) == sorted(expected):
         axes = {3: "(frame, component, pixel)", 2: "(component, landmark)"}.get(len(expected), "of the rules")
         return f"; the axes are {axes}: swap them"

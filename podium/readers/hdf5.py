@@ -1,7 +1,7 @@
 """Numeric datasets from HDF5 files, with everything refused that could lead out of the file or fill the memory.
 
-A dataset is found along hard links only (`open_dataset`), its storage is checked (`hdf5_storage.py`), and then its
-values are read: all at once (`read_values`), or as a stream of frames (`hdf5_frames.py`).
+A dataset is found along hard links only (`open_dataset`). Where its values are stored is checked, and these are read
+without the library (`hdf5_storage.py`).
 """
 
 import os
@@ -14,22 +14,21 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from podium.errors import Refused, h5py
-from podium.readers.files import SafeFile, decoder_of, escape_for_display, is_printable
+from podium.errors import Refused, listed
+from podium.packages import h5py
+from podium.readers.decoding import decoder_of
+from podium.readers.files import SafeFile, escape_for_display, is_printable
 from podium.readers.formats.headers import check_expected_shape
 from podium.readers.frames import ArraySource, FieldShape, FrameStream, check_number_type, check_shape
-from podium.readers.hdf5_frames import FieldPlace, LibraryCells, locate_field, stream_field
-from podium.readers.hdf5_storage import DEFLATE, SHUFFLE, PlainDataset, damage_refused
+from podium.readers.hdf5_storage import PlainDataset, Storage, damage_refused, read_values, stream_field
 
+_MOST_NAMES_SHOWN = 5
 SIGNATURE = b"\x89HDF\r\n\x1a\n"
 USER_BLOCKS = (0, 512, 1024, 2048)
 """Where the signature may be: MATLAB, for example, writes a block of 512 bytes before it."""
 
 MAX_FILE_BYTES = 4 * 1024**3
 MAX_DATASET_BYTES = 2 * 1024**3
-MOST_NAMES_SHOWN = 10
-
-_DEFLATED: tuple[list[int], ...] = ([DEFLATE], [SHUFFLE, DEFLATE])
 
 
 class Datasets(ArraySource, Protocol):
@@ -114,29 +113,26 @@ class Hdf5Source:
             check_expected_shape(dataset.label, dataset.shape, shape)
             if dataset.nbytes > max_bytes:
                 raise Refused(f"{dataset.label} has {dataset.nbytes:,} bytes; at most {max_bytes:,} are read.")
-            values = read_values(dataset)
+            if dataset.is_compact:
+                values = dataset.compact_values()
+            else:
+                values = read_values(self.file, dataset.storage(), label=dataset.label, shape=dataset.shape)
         if values.dtype == np.bool_ and values.view(np.uint8).max() > 1:
             raise Refused(f"{dataset.label} holds booleans that are neither true nor false.")
-        return values
+        return values.astype(values.dtype.newbyteorder("="), copy=False)
 
     def frames(self, name: str, *, shape: FieldShape) -> FrameStream:
         """A large field as a stream; refused when it has another shape."""
         with damage_refused(self.file):
-            stream = stream_field(self.file, self.locate(name, shape=shape), label=self.label(name), shape=shape)
-            return stream or self.cells(name, shape=shape)
+            return stream_field(self.file, self.locate(name, shape=shape), label=self.label(name), shape=shape)
 
-    def locate(self, name: str, *, shape: FieldShape) -> FieldPlace:
+    def locate(self, name: str, *, shape: FieldShape) -> Storage:
         """Where a large field is in the file; refused when it has another shape."""
         with damage_refused(self.file):
             dataset = self._checked(name)
             check_shape(dataset.label, dataset.shape, shape)
-            check_number_type(dataset.label, dataset.identifier.dtype)
-            return locate_field(dataset, shape=shape)
-
-    def cells(self, name: str, *, shape: FieldShape) -> LibraryCells:
-        """A field, located before, that only the library can read."""
-        with damage_refused(self.file):
-            return LibraryCells(self.file, self._checked(name), shape=shape)
+            check_number_type(dataset.label, dataset.dtype)
+            return dataset.storage()
 
     def label(self, name: str) -> str:
         """The name of the dataset in messages."""
@@ -144,8 +140,7 @@ class Hdf5Source:
 
     def _checked(self, name: str) -> PlainDataset:
         dataset = PlainDataset(open_dataset(self.file, self.root, name), self.label(name))
-        dataset.check_layout()
-        dataset.check_type()
+        dataset.check()
         return dataset
 
 
@@ -161,9 +156,9 @@ def open_dataset(file: SafeFile, root: Any, name: str) -> Any:
         path = "/".join(parts[: position + 1])
         key = part.encode()
         if not part or not group.links.exists(key):
-            raise Refused(
-                f"'{file.name}' has no dataset '{escape_for_display(name)}'; it holds: {_listed(dataset_names(root))}."
-            )
+            names = [escape_for_display(each) for each in dataset_names(root)]
+            holds = listed(names, most=_MOST_NAMES_SHOWN) or "no dataset"
+            raise Refused(f"'{file.name}' has no dataset '{escape_for_display(name)}'; it holds: {holds}.")
         link = group.links.get_info(key).type
         if link != h5py.h5l.TYPE_HARD:
             kinds = {h5py.h5l.TYPE_SOFT: "a soft link", h5py.h5l.TYPE_EXTERNAL: "an external link"}
@@ -188,48 +183,3 @@ def dataset_names(root: Any) -> tuple[str, ...]:
         if h5py.h5o.get_info(root, key).type == h5py.h5o.TYPE_DATASET:
             names.append(key.decode("utf-8", "surrogateescape"))
     return tuple(sorted(name for name in names if is_printable(name)))
-
-
-def _listed(names: tuple[str, ...]) -> str:
-    if not names:
-        return "no dataset"
-    text = ", ".join(escape_for_display(name) for name in names[:MOST_NAMES_SHOWN])
-    return text if len(names) <= MOST_NAMES_SHOWN else f"{text} and {len(names) - MOST_NAMES_SHOWN} more"
-
-
-def read_values(dataset: PlainDataset) -> NDArray[Any]:
-    """The values of a dataset whose layout, type and size were checked, in the machine's byte order.
-
-    Chunks that zlib and NumPy can unpack are unpacked once, while they are checked.
-    """
-    dtype = dataset.identifier.dtype
-    plain_type = h5py.h5t.py_create(dtype).equal(dataset.identifier.get_type())
-    if dataset.is_chunked and plain_type and dataset.filter_codes in _DEFLATED:
-        return _unpacked(dataset).astype(dtype.newbyteorder("="), copy=False)
-    dataset.check_storage()
-    # Zeros, not empty: if the library leaves values unwritten, they do not show old memory.
-    values = np.zeros(dataset.shape, dtype.newbyteorder("="))
-    dataset.identifier.read(h5py.h5s.ALL, h5py.h5s.ALL, values)
-    return values
-
-
-def _unpacked(dataset: PlainDataset) -> NDArray[Any]:
-    plan, dtype = dataset.plan, dataset.identifier.dtype
-    fill = np.zeros(1, dtype)
-    plan.get_fill_value(fill)
-    values = np.full(dataset.shape, fill[0], dtype)
-    chunk = plan.get_chunk()
-    shuffled = dataset.filter_codes[0] == SHUFFLE
-    nothing = bytes(dataset.chunk_bytes) if not fill.view(np.uint8).any() else None
-
-    def put(place: tuple[int, ...], content: bytes, skipped: int) -> None:
-        if content == nothing:  # most of a mask: it reads like a chunk that was never written
-            return
-        stored = np.frombuffer(content, np.uint8)
-        if shuffled and not skipped & 1:
-            stored = np.ascontiguousarray(stored.reshape(dtype.itemsize, -1).T)
-        part = values[tuple(slice(start, start + length) for start, length in zip(place, chunk, strict=True))]
-        part[...] = stored.view(dtype).reshape(chunk)[tuple(slice(length) for length in part.shape)]
-
-    dataset.check_storage(put)
-    return values

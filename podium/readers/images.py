@@ -15,10 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from podium.errors import Refused
-from podium.errors import SimpleITK as sitk
-from podium.readers.files import SafeFile, decoder_of, escape_for_display, quiet_stderr
+from podium.packages import SimpleITK as sitk
+from podium.readers.decoding import decoder_of
+from podium.readers.files import SafeFile, escape_for_display, quiet_stderr
 from podium.readers.formats import format_of
-from podium.readers.formats.headers import ImageHeader, check_expected_shape, pixel_blocks
+from podium.readers.formats.headers import ImageHeader, check_expected_shape, pixel_values
 
 MAX_IMAGE_BYTES = 2 * 1024**3
 PROBABILITY_SHARE = 0.01
@@ -64,10 +65,16 @@ def read_image(file: SafeFile, *, shape: tuple[int, ...] | None = None, max_byte
     check_size(file, header, shape=shape, max_bytes=max_bytes)
     if header.dtype is not None:
         geometry = read_geometry(file, header, image_io=image_format.image_io)
-        return Image(_stored_pixels(file, header, header.dtype), geometry.spacing, geometry.origin, geometry.direction)
-    if image_format.check_pixels is not None:
-        image_format.check_pixels(file, header)
-    return _read_with_simpleitk(file, header, image_io=image_format.image_io)
+        pixels = np.empty(math.prod(header.shape), header.value_type)
+        done = 0
+        for values in pixel_values(file, header):
+            pixels[done : done + len(values)] = values
+            done += len(values)
+        return Image(pixels.reshape(header.shape), geometry.spacing, geometry.origin, geometry.direction)
+    reader = _agreeing_reader(file, header, image_io=image_format.image_io)
+    with quiet_stderr(), _faults_refused(file):
+        image = reader.Execute()
+    return Image(sitk.GetArrayFromImage(image), image.GetSpacing(), image.GetOrigin(), image.GetDirection())
 
 
 def check_size(file: SafeFile, header: ImageHeader, *, shape: tuple[int, ...] | None, max_bytes: int) -> None:
@@ -99,25 +106,6 @@ def _agreeing_reader(file: SafeFile, header: ImageHeader, *, image_io: str) -> A
     if tuple(reversed(reader.GetSize())) != header.shape or reader.GetNumberOfComponents() != 1:
         raise Refused(f"The header of '{file.name}' is ambiguous; re-save it with a standard tool such as SimpleITK.")
     return reader
-
-
-def _stored_pixels(file: SafeFile, header: ImageHeader, dtype: str) -> NDArray[Any]:
-    """Unpacked once, while they are counted; SimpleITK would unpack them again."""
-    content = np.empty(header.data_bytes, np.uint8)
-    done = 0
-    for block in pixel_blocks(file, header):
-        content[done : done + len(block)] = block
-        done += len(block)
-    pixels = content.view(dtype).reshape(header.shape)
-    return pixels.astype(pixels.dtype.newbyteorder("="), copy=False)
-
-
-def _read_with_simpleitk(file: SafeFile, header: ImageHeader, *, image_io: str) -> Image:
-    """Read the pixels, provided that SimpleITK understands the header as we do."""
-    reader = _agreeing_reader(file, header, image_io=image_io)
-    with quiet_stderr(), _faults_refused(file):
-        image = reader.Execute()
-    return Image(sitk.GetArrayFromImage(image), image.GetSpacing(), image.GetOrigin(), image.GetDirection())
 
 
 @contextmanager

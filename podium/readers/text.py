@@ -5,7 +5,7 @@ that, and fails on some of what it accepts.
 
 In a table every row belongs to a case, so that a bad cell costs only its case. CSV has a header, and commas, semicolons
 or tabs between its cells. JSON is a list of objects, or an object that has an object, or a list of objects, for every
-case. A file is refused as a whole only where cases cannot be told apart: broken CSV or JSON, no column of cases, too
+case. A file is refused as a whole only where cases cannot be distinguished: broken CSV or JSON, no column of cases, too
 many rows.
 """
 
@@ -14,12 +14,12 @@ import io
 import json
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any, Literal
 
-from podium.errors import Refused
+from podium.errors import Refused, listed
 from podium.readers.files import SafeFile, escape_for_display
 
 JSON_BYTES = 1_000_000
@@ -53,26 +53,38 @@ _DECIMAL_COMMA = re.compile(r"[+-]?[0-9]*,[0-9]+")
 
 def read_text(file: SafeFile, *, limit_bytes: int) -> str:
     """The content of a text file, with or without a byte order mark."""
+    return _decoded(file.read_bytes(limit_bytes), f"'{escape_for_display(file.name)}'")
+
+
+def _decoded(content: bytes, label: str) -> str:
     try:
-        return file.read_bytes(limit_bytes).decode("utf-8-sig")
+        return content.decode("utf-8-sig")
     except UnicodeDecodeError:
-        raise Refused(_not_utf8(file)) from None
+        raise _not_utf8(label) from None
+
+
+def _not_utf8(label: str) -> Refused:
+    return Refused(f"{label} is not UTF-8 text; save it as UTF-8.")
 
 
 def read_csv_rows(file: SafeFile, *, limit_bytes: int, max_lines: int | None = None) -> Iterator[tuple[int, list[str]]]:
-    """The rows of a CSV file that are not blank, each with the number of the line it ends on.
+    """The rows of a CSV file as `parse_csv` gives them, of at most `limit_bytes` and `max_lines`."""
+    content = file.read_bytes(limit_bytes)
+    if max_lines is not None and max(content.count(b"\n"), content.count(b"\r")) > max_lines:
+        raise Refused(f"'{escape_for_display(file.name)}' has more than {max_lines:,} lines.")
+    csv.field_size_limit(max(csv.field_size_limit(), limit_bytes))  # 131,072 by default: less than a long report
+    yield from parse_csv(content, name=file.name)
+
+
+def parse_csv(content: bytes, *, name: str) -> Iterator[tuple[int, list[str]]]:
+    """The rows of CSV text that are not blank, each with the number of the line it ends on.
 
     The delimiter is the comma, semicolon or tab that comes first, outside of quotes: in much of Europe
     spreadsheets write semicolons, and sentences contain commas. Text is decoded while rows are read: a file of
     short lines would need many times its size otherwise.
     """
-    label = f"'{escape_for_display(file.name)}'"
-    content = file.read_bytes(limit_bytes)
-    if max_lines is not None and max(content.count(b"\n"), content.count(b"\r")) > max_lines:
-        raise Refused(f"{label} has more than {max_lines:,} lines.")
     start = content[:_HEADER_BYTES].decode("utf-8-sig", errors="replace")
     first = _DELIMITER.search(_QUOTED.sub("", start.lstrip().split("\n", 1)[0]))
-    csv.field_size_limit(max(csv.field_size_limit(), limit_bytes))  # 131,072 by default: less than a long report
     text = io.TextIOWrapper(io.BytesIO(content), encoding="utf-8-sig", newline="")
     rows = csv.reader(text, delimiter=first[0] if first else ",", strict=True)
     try:
@@ -80,13 +92,9 @@ def read_csv_rows(file: SafeFile, *, limit_bytes: int, max_lines: int | None = N
             if any(cell.strip() for cell in row):
                 yield rows.line_num, row
     except csv.Error:
-        raise Refused(f"{label} is not valid CSV: line {rows.line_num}.") from None
+        raise Refused(f"'{escape_for_display(name)}' is not valid CSV: line {rows.line_num}.") from None
     except UnicodeDecodeError:
-        raise Refused(_not_utf8(file)) from None
-
-
-def _not_utf8(file: SafeFile) -> str:
-    return f"'{escape_for_display(file.name)}' is not UTF-8 text; save it as UTF-8."
+        raise _not_utf8(f"'{escape_for_display(name)}'") from None
 
 
 def read_json(
@@ -122,10 +130,7 @@ def parse_json(
     too large as floats: the caller then refuses the prediction of one case alone.
     """
     label = f"'{escape_for_display(name)}'"
-    try:
-        decoded = text.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        raise Refused(f"{label} is not UTF-8 text.") from None
+    decoded = _decoded(text, label)
     _check_depth(decoded, label=label, max_depth=max_depth, max_containers=max_containers)
     parser = _parser(label, lenient=lenient)
     try:
@@ -133,11 +138,8 @@ def parse_json(
     except json.JSONDecodeError as fault:
         raise Refused(f"{label} is not valid JSON: line {fault.lineno}, column {fault.colno}.") from None
     # Only an escape can bring half a surrogate pair in; writing it out again would fail far from here.
-    if not lenient and "\\ud" in decoded.lower():
-        try:
-            json.dumps(value, ensure_ascii=False).encode()
-        except UnicodeEncodeError:
-            raise Refused(f"{label} holds half of a surrogate pair, which is not a valid character.") from None
+    if not lenient and "\\ud" in decoded.lower() and not _is_unicode(json.dumps(value, ensure_ascii=False)):
+        raise Refused(f"{label} holds half of a surrogate pair, which is not a valid character.")
     return value
 
 
@@ -287,7 +289,7 @@ class CaseRows:
         """The one row of a case, None where there is none; refused where there are several."""
         rows = self.rows_of(case)
         if len(rows) > 1:
-            places = listed([str(row.line) for row in rows])
+            places = listed([str(row.line) for row in rows], most=_SHOWN)
             unit = {"line": "lines", "entry": "entries"}[rows[0].source.counted]
             raise Refused(
                 f"{self.label} has {len(rows):,} rows for the case '{escape_for_display(case)}' ({unit} {places}); "
@@ -307,14 +309,11 @@ def read_table(  # noqa: PLR0913  (what a table is asked for)
 ) -> CaseRows:
     """The rows of all cases with the cells of `columns`, which must exist, and of `optional`, which may. With `lenient`
     a column that does not exist is refused when a cell of it is read."""
-    collected = _Collected(f"'{escape_for_display(file.name)}'")
+    label = f"'{escape_for_display(file.name)}'"
     if file.name.lower().endswith(".json"):
-        for case, row, fault in _json_rows(file, columns, optional, case_column, max_rows, lenient=lenient):
-            collected.add(case, row, fault)
-    else:
-        for row, fault in _csv_rows(file, (case_column, *columns), optional, max_rows, lenient=lenient):
-            collected.add(row.cells[0], row, fault)
-    return collected.table()
+        return _collected(label, _json_rows(file, columns, optional, case_column, max_rows, lenient=lenient))
+    rows = _csv_rows(file, (case_column, *columns), optional, max_rows, lenient=lenient)
+    return _collected(label, ((row.cells[0], row, fault) for row, fault in rows))
 
 
 def read_rows(
@@ -329,40 +328,25 @@ def read_rows(
     return rows
 
 
-def listed(words: Sequence[str]) -> str:
-    """'1, 2 and 3', or the first few and how many more."""
-    if len(words) > _SHOWN:
-        return f"{', '.join(words[:_SHOWN])} and {len(words) - _SHOWN:,} more"
-    return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
-
-
-@dataclass(eq=False)
-class _Collected:
-    """A table while it is read."""
-
-    label: str
-    rows: dict[str, list[Row]] = field(default_factory=dict)
-    broken: dict[str, str] = field(default_factory=dict)
-    notes: list[str] = field(default_factory=list)
-    nameless: int = 0
-
-    def add(self, case: Any, row: Row, fault: str | None) -> None:
+def _collected(label: str, found: Iterable[tuple[Any, Row, str | None]]) -> CaseRows:
+    """The table of all rows, each given with the name of its case and with what is wrong with it."""
+    rows: dict[str, list[Row]] = {}
+    broken: dict[str, str] = {}
+    nameless: list[str] = []
+    for case, row, fault in found:
         name = case.strip() if isinstance(case, str) else case
         if isinstance(name, int) and not isinstance(name, bool):
             name = str(name)
         if not isinstance(name, str) or not name or len(name) > LONGEST_CELL:
-            self.nameless += 1
-            if self.nameless <= _SHOWN:
-                self.notes.append(f"{row.place}: the row has no case name and is ignored.")
+            nameless.append(row.place)
         elif fault is not None:
-            self.broken.setdefault(name, fault)
+            broken.setdefault(name, fault)
         else:
-            self.rows.setdefault(name, []).append(row)
-
-    def table(self) -> CaseRows:
-        more = self.nameless - _SHOWN
-        ignored = [f"{self.label} has {more:,} more rows without a case name."] if more > 0 else []
-        return CaseRows(self.label, self.rows, self.broken, (*self.notes, *ignored))
+            rows.setdefault(name, []).append(row)
+    notes = [f"{place}: the row has no case name and is ignored." for place in nameless[:_SHOWN]]
+    if len(nameless) > _SHOWN:
+        notes.append(f"{label} has {len(nameless) - _SHOWN:,} more rows without a case name.")
+    return CaseRows(label, rows, broken, notes)
 
 
 def _csv_rows(
@@ -422,14 +406,14 @@ def _json_rows(  # noqa: PLR0913  (what a table is asked for)
 def _lacking(found: Sequence[str], columns: Sequence[str], label: str, *, needed: Sequence[str]) -> Mapping[str, str]:
     """A sentence for every column that a table does not have; MissingColumn where one of the `needed` is not there."""
     missing = [name for name in columns if name not in found]
-    has = listed([f"'{escape_for_display(name, longest=50)}'" for name in found]) if found else "none"
+    has = listed([f"'{escape_for_display(name, longest=50)}'" for name in found], most=_SHOWN) if found else "none"
     spelled = {name.casefold(): name for name in found[:_COMPARED]}
     advice = {}
     for name in missing:
         for near in get_close_matches(name.casefold(), spelled, n=1):
             advice[name] = f" Rename the column '{escape_for_display(spelled[near], longest=50)}' to '{name}'."
     if refused := [name for name in missing if name in needed]:
-        lacks = listed([f"'{name}'" for name in missing])
+        lacks = listed([f"'{name}'" for name in missing], most=_SHOWN)
         raise MissingColumn(f"{label} has no column {lacks}; it has {has}.{advice.get(refused[0], '')}")
     return {name: f"{label} has no column '{name}'; it has {has}.{advice.get(name, '')}" for name in missing}
 

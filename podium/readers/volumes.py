@@ -6,7 +6,6 @@ as for any other image.
 """
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -15,9 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from podium.errors import Refused
-from podium.readers.files import SafeFile, decoder_of
+from podium.readers.decoding import decoder_of
+from podium.readers.files import SafeFile
 from podium.readers.formats import format_of
-from podium.readers.formats.headers import ImageHeader, pixel_blocks
+from podium.readers.formats.headers import pixel_values
 from podium.readers.images import MAX_IMAGE_BYTES, Geometry, as_integer_labels, check_size, read_geometry, read_image
 
 LARGEST_LABEL = 2**32 - 1
@@ -92,11 +92,11 @@ def read_volume(
     gathered = _Gathered(file.name, math.prod(header.shape), binary=binary, as_voxels=as_voxels)
     if header.dtype is None:
         image = read_image(file, shape=shape, max_bytes=max_bytes)
-        geometry = Geometry(image.spacing, image.origin, image.direction)
+        geometry = image.geometry
         gathered.add(image.array.reshape(-1))
     else:
         geometry = read_geometry(file, header, image_io=image_format.image_io)
-        for values in _values(file, header, header.dtype):
+        for values in pixel_values(file, header):
             gathered.add(values)
     return Volume(header.shape, geometry, gathered.content(header.shape))
 
@@ -182,15 +182,3 @@ def _refuse_probabilities(values: NDArray[Any], name: str) -> None:
             f"'{name}' holds the fractional value {float(values[fractional.argmax()]):g}; this looks like a "
             "probability map: send labels, for example by applying a threshold."
         )
-
-
-def _values(file: SafeFile, header: ImageHeader, dtype: str) -> Iterator[NDArray[Any]]:
-    """The pixels in the order of the file, in blocks; exactly as many as declared, otherwise Refused."""
-    rest = b""
-    for block in pixel_blocks(file, header):
-        data = rest + block if rest else block
-        whole = len(data) // header.pixel_bytes
-        if whole:
-            values = np.frombuffer(data, dtype, count=whole)
-            yield values if values.dtype.isnative else values.astype(values.dtype.newbyteorder("="))
-        rest = bytes(data[whole * header.pixel_bytes :])

@@ -1,8 +1,9 @@
 """How a decoder locks itself in, by every layer that the kernel has.
 
-Resource limits (`podium/kernel.py`) bound memory and time. Landlock lets the process open one file for reading and
-nothing else. A seccomp filter refuses every system call that decoding does not need; calls that name a path are
-answered inside the process, with the one file that it was given.
+The danger: code in a submitted file has taken over the decoder and makes system calls of its own. Resource limits
+(`podium/kernel.py`) bound memory and time. Landlock lets the process open one file for reading and nothing else. A
+seccomp filter refuses every system call that decoding does not need; calls that name a path are answered inside the
+process, with the one file that it was given. `test/sandbox/attacks.py` lists what each layer refuses.
 """
 
 import ctypes
@@ -43,32 +44,35 @@ class Lock:
     """A lock, prepared by the zygote so that little is left to do in every decoder."""
 
     def __init__(self, layers: Sequence[str], limits: Limits) -> None:
-        resources = limits.resources()
+        self._layers = layers
+        self._resources = limits.resources()
         self.file_system: OneFile | None = None
         if SECCOMP in layers:
-            program = FilterProgram(platform.machine())
+            self._program = filter_program(platform.machine())
             self.file_system = OneFile()
-            self.file_system.answer_calls()
-        steps: dict[str, Callable[[int], object]] = {
-            RLIMITS: lambda _: limit_resources(resources),
-            LANDLOCK: lambda readable: restrict_to([readable]),
-            SECCOMP: lambda _: program.refuse_other_calls(os.getpid()),
-        }
-        # Their order matters: each layer refuses what those before it need.
-        self._steps = {layer: step for layer, step in steps.items() if layer in layers}
 
-    def put_in_force(self, readable: int) -> list[str]:
-        """Lock this process in, for good; the layers in force, for the worker to check.
+    def apply(self, readable: int) -> list[str]:
+        """Lock this process in, for good.
 
-        `readable` is a descriptor of the only file that may be opened.
+        Args:
+            readable: A descriptor of the only file that may be opened.
+
+        Returns:
+            The layers that apply now, for the worker to check.
         """
         refuse_new_privileges()
-        in_force = []
-        for layer, step in self._steps.items():
+        restrictions: Mapping[str, Callable[[], None]] = {  # in this order: each refuses what those before it need
+            RLIMITS: lambda: limit_resources(self._resources),
+            LANDLOCK: lambda: restrict_to(readable),
+            SECCOMP: lambda: refuse_other_calls(self._program),
+        }
+        applied = []
+        for layer, restrict in restrictions.items():
             with suppress(OSError):
-                step(readable)
-                in_force.append(layer)
-        return in_force
+                if layer in self._layers:
+                    restrict()
+                    applied.append(layer)
+        return applied
 
 
 # Landlock (Linux 5.13): what the kernel can refuse depends on its ABI; everything it can refuse is refused.
@@ -103,10 +107,10 @@ def landlock_abi() -> int:
         return 0
 
 
-def restrict_to(descriptors: Sequence[int]) -> int:
-    """Allow reading the files behind `descriptors`, which may also be opened again by their paths; the ABI in force.
+def restrict_to(descriptor: int) -> None:
+    """Allow reading the file behind `descriptor`, which may also be opened again by its path, and nothing else.
 
-    A rule belongs to the file itself, not to its name: what takes its name later cannot be opened. Needs
+    The rule belongs to the file itself, not to its name: what takes its name later cannot be opened. Needs
     `no_new_privs`. OSError where the kernel has no Landlock.
     """
     abi = syscall(LANDLOCK_CREATE_RULESET, None, 0, _VERSION_FLAG)
@@ -116,11 +120,9 @@ def restrict_to(descriptors: Sequence[int]) -> int:
     )
     size = 24 if abi >= _SCOPES_SINCE else 16 if abi >= _NETWORK_SINCE else 8
     ruleset = syscall(LANDLOCK_CREATE_RULESET, ctypes.byref(rules), size, 0)
-    for descriptor in descriptors:
-        rule = _PathRule(_READ_FILE, descriptor)
-        syscall(LANDLOCK_ADD_RULE, ruleset, _PATH_BENEATH, ctypes.byref(rule), 0)
+    rule = _PathRule(_READ_FILE, descriptor)
+    syscall(LANDLOCK_ADD_RULE, ruleset, _PATH_BENEATH, ctypes.byref(rule), 0)
     syscall(LANDLOCK_RESTRICT_SELF, ruleset, 0)
-    return abi
 
 
 # The seccomp filter: the kernel refuses this process every system call that decoding does not need.
@@ -142,11 +144,7 @@ _NUMBER_AT, _MACHINE_AT, _ARGUMENTS_AT = 0, 4, 16
 _FCNTL_COMMANDS = (0, 1, 2, 3, 1030)
 
 _MAP_GROWSDOWN = 0x100
-
 _STEP_BYTES = 8
-_OWN_PROCESS = 0xFFFFFFFF  # a placeholder for the process's own number, which no process has
-
-Program = list[bytes]
 
 
 def has_seccomp() -> bool:
@@ -160,53 +158,40 @@ def has_seccomp() -> bool:
         return False
 
 
-class FilterProgram:
-    """The filter of a machine, made once; only the process's own number is filled in later."""
-
-    def __init__(self, machine: str) -> None:
-        self._call = SECCOMP_CALLS[machine]
-        self._parts = _program(machine).split(_step(_IF_EQUAL, _OWN_PROCESS, 1, 0))
-
-    def content(self, pid: int) -> bytes:
-        """The filter for the process `pid`."""
-        return _step(_IF_EQUAL, pid, 1, 0).join(self._parts)
-
-    def refuse_other_calls(self, pid: int) -> None:
-        """Put the filter in force in this process, `pid`, for good. Needs `no_new_privs`; OSError without seccomp."""
-        content = self.content(pid)
-        memory = ctypes.create_string_buffer(content, len(content))
-        described = struct.pack("HxxxxxxQ", len(content) // _STEP_BYTES, ctypes.addressof(memory))
-        syscall(self._call, _SET_MODE_FILTER, 0, ctypes.c_char_p(described))
+def refuse_other_calls(program: bytes) -> None:
+    """Apply a filter to this process, for good. Needs `no_new_privs`; OSError without seccomp."""
+    memory = ctypes.create_string_buffer(program, len(program))
+    described = struct.pack("HxxxxxxQ", len(program) // _STEP_BYTES, ctypes.addressof(memory))
+    syscall(SECCOMP_CALLS[platform.machine()], _SET_MODE_FILTER, 0, ctypes.c_char_p(described))
 
 
-def _program(machine: str) -> bytes:
-    numbers = numbers_of(machine)
+def filter_program(machine: str) -> bytes:
+    """The filter of a machine, one of MACHINES."""
     program = [
         _step(_LOAD, _MACHINE_AT),
-        *_return_unless(_IF_EQUAL, _AUDIT_ARCH[machine], _KILL),
+        *_return_unless(_AUDIT_ARCH[machine], _KILL),
         _step(_LOAD, _NUMBER_AT),
     ]
     if machine == "x86_64":
         program += [_step(_IF_AT_LEAST, _X32_BIT, 0, 1), _step(_RETURN, _KILL)]
     conditions = _conditions()
-    for name, number in numbers.items():
+    for name, number in numbers_of(machine).items():
         body = conditions.get(name, [_step(_RETURN, _ALLOW)])
         program += [_step(_IF_EQUAL, number, 0, len(body)), *body]
     return b"".join([*program, _refusal(errno.EPERM)])
 
 
-def _conditions() -> Mapping[str, Program]:
+def _conditions() -> Mapping[str, list[bytes]]:
     """The checks of those calls that are not simply allowed."""
     allow = _step(_RETURN, _ALLOW)
-    not_executable = [_low(2), _step(_IF_ANY_BIT, mmap.PROT_EXEC, 0, 1), _refusal(errno.EPERM), allow]
-    itself = [_low(0), *_return_unless(_IF_EQUAL, _OWN_PROCESS, _ERRNO | errno.EPERM), allow]
-    zero = _return_unless(_IF_EQUAL, 0, _ERRNO | errno.EPERM)
-    asking = [_low(0), *zero, _low(2), *zero, _high(2), *zero, allow]
+    not_executable = [_load(2), _step(_IF_ANY_BIT, mmap.PROT_EXEC, 0, 1), _refusal(errno.EPERM), allow]
+    zero = _return_unless(0, _ERRNO | errno.EPERM)
+    query = [_load(0), *zero, _load(2), *zero, _load(2, half=1), *zero, allow]
     return {
         **{name: [_step(_RETURN, _TRAP)] for name in ANSWERED_HERE},
         "mmap": [
-            _low(3),
-            # Refused is memory that no limit on data counts, as what is shared by nobody.
+            _load(3),
+            # Memory that no limit on data counts is refused: growing stacks, and shared memory without a file.
             _step(_IF_ANY_BIT, _MAP_GROWSDOWN, 2, 0),
             _step(_IF_ANY_BIT, mmap.MAP_ANONYMOUS, 0, 2),
             _step(_IF_ANY_BIT, mmap.MAP_SHARED, 0, 1),
@@ -215,13 +200,12 @@ def _conditions() -> Mapping[str, Program]:
         ],
         "mprotect": not_executable,
         "fcntl": [
-            _low(1),
+            _load(1),
             *(step for command in _FCNTL_COMMANDS for step in (_step(_IF_EQUAL, command, 0, 1), allow)),
             _refusal(errno.EPERM),
         ],
         "ioctl": [_refusal(errno.ENOTTY)],  # what a regular file answers
-        "tgkill": itself,  # abort()
-        "prlimit64": asking,  # of this process, without new limits
+        "prlimit64": query,  # limits of this process, without new ones
     }
 
 
@@ -229,20 +213,17 @@ def _step(code: int, value: int, if_true: int = 0, if_false: int = 0) -> bytes:
     return struct.pack("HBBI", code, if_true, if_false, value)
 
 
-def _return_unless(condition: int, value: int, result: int) -> Program:
-    return [_step(condition, value, 1, 0), _step(_RETURN, result)]
+def _return_unless(value: int, result: int) -> list[bytes]:
+    return [_step(_IF_EQUAL, value, 1, 0), _step(_RETURN, result)]
 
 
 def _refusal(code: int) -> bytes:
     return _step(_RETURN, _ERRNO | code)
 
 
-def _low(argument: int) -> bytes:
-    return _step(_LOAD, _ARGUMENTS_AT + 8 * argument)
-
-
-def _high(argument: int) -> bytes:
-    return _step(_LOAD, _ARGUMENTS_AT + 8 * argument + 4)
+def _load(argument: int, *, half: int = 0) -> bytes:
+    """Load the low half of an argument of the call, or the high one (1)."""
+    return _step(_LOAD, _ARGUMENTS_AT + 8 * argument + 4 * half)
 
 
 # The system calls a decoder needs, by machine. Whatever is not here is refused to it.
@@ -304,7 +285,6 @@ _NUMBERS: Mapping[str, tuple[int | None, int | None]] = {
     "geteuid": (107, 175),
     "getgid": (104, 176),
     "getegid": (108, 177),
-    "tgkill": (234, 131),
     "prlimit64": (302, 261),
     "getrusage": (98, 165),
     "times": (100, 153),
@@ -356,7 +336,6 @@ _SIGNAL_NUMBER_AT = 24  # in siginfo
 _WITH_DETAILS = 4  # SA_SIGINFO
 
 _Handler = ctypes.CFUNCTYPE(None, ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)
-_Answer = Callable[[Sequence[int]], int]
 
 
 class _Action(ctypes.Structure):
@@ -369,7 +348,8 @@ class _Action(ctypes.Structure):
 
 
 class OneFile:
-    """The whole file system of a process that can open nothing."""
+    """Replaces the file system in a process that can open nothing: it has one file. Calls that the filter turns into a
+    signal are handled from now on, in this process and those forked from it."""
 
     def __init__(self) -> None:
         self.path = b""
@@ -377,21 +357,16 @@ class OneFile:
         numbers = numbers_of(machine)
         self._fstat = numbers["fstat"]
         self._arguments_at, self._result_at = _SIGNAL_ARGUMENTS_AT[machine], _RESULT_AT[machine]
-        answers: Mapping[str, _Answer] = {
-            "open": lambda given: self._open(given[0], given[1]),
-            "openat": lambda given: self._open(given[1], given[2]),
-            "stat": lambda given: self._stat(given[0], given[1]),
-            "lstat": lambda given: self._stat(given[0], given[1]),
+        answers: Mapping[str, Callable[..., int]] = {
+            "open": lambda path, flags, *_: self._open(path, flags),
+            "openat": lambda _folder, path, flags, _mode: self._open(path, flags),
+            **dict.fromkeys(("stat", "lstat"), lambda path, found, *_: self._stat(path, found)),
             "newfstatat": self._stat_at,
-            "access": lambda given: self._access(given[0]),
-            "faccessat": lambda given: self._access(given[1]),
-            "faccessat2": lambda given: self._access(given[1]),
+            "access": lambda path, *_: self._access(path),
+            **dict.fromkeys(("faccessat", "faccessat2"), lambda _folder, path, *_: self._access(path)),
         }
         self._answers = {numbers[name]: answers[name] for name in ANSWERED_HERE if name in numbers}
         self._action = _Action(_Handler(self._on_signal), flags=_WITH_DETAILS)
-
-    def answer_calls(self) -> None:
-        """Handle every call that a filter turns into a signal, in this process and those forked from it."""
         if libc().sigaction(signal.SIGSYS, ctypes.byref(self._action), None):
             raise OSError("SIGSYS cannot be handled")
 
@@ -399,7 +374,7 @@ class OneFile:
         number = ctypes.c_int.from_address(details + _SIGNAL_NUMBER_AT).value
         given = [ctypes.c_ulong.from_address(context + place).value for place in self._arguments_at]
         try:
-            result = self._answers[number](given)
+            result = self._answers[number](*given)
         except OSError as fault:
             result = -(fault.errno or errno.EACCES)
         ctypes.c_long.from_address(context + self._result_at).value = result
@@ -423,8 +398,7 @@ class OneFile:
         self._check(path)
         return syscall(self._fstat, OPENED[0], ctypes.c_void_p(found))
 
-    def _stat_at(self, given: Sequence[int]) -> int:
-        descriptor, path, found, _ = given
+    def _stat_at(self, descriptor: int, path: int, found: int, _flags: int) -> int:
         if ctypes.string_at(path):
             return self._stat(path, found)
         return syscall(self._fstat, descriptor, ctypes.c_void_p(found))
@@ -434,8 +408,8 @@ class OneFile:
         return 0
 
 
-def are_all_returned() -> bool:
-    """Whether the libraries have closed all descriptors that they got."""
+def all_descriptors_closed() -> bool:
+    """Whether the libraries have closed all descriptors that they were given."""
     return not any(_is_open(number) for number in HANDED_OUT)
 
 

@@ -1,8 +1,8 @@
 """What decoders and workers send each other: short JSON messages, and arrays. Nothing is ever unpickled.
 
-The worker trusts nothing that comes back. An array's header is checked against what was asked for before memory is
-allocated. Small arrays follow their header through the channel. For large ones the worker provides memory of exactly
-the declared length, and uses it only after the kernel has sealed it, so that nobody can write to it any more.
+An array's header is checked against what was asked for before memory is allocated. Small arrays follow their header
+through the channel. For large ones the worker provides memory of exactly the declared length, and uses it only after
+the kernel has sealed it, so that nobody can write to it any more.
 """
 
 import fcntl
@@ -14,7 +14,7 @@ import re
 import socket
 import struct
 from collections.abc import Collection, Iterator, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -33,6 +33,7 @@ PLACE_FROM_BIT = 32
 """Of a voxel with a label; the label is below it. The largest volume has fewer places than 2**32."""
 
 _LENGTH = struct.Struct("!I")
+_WITH_DESCRIPTORS = b"+"  # descriptors come with at least one byte
 _DENSE_SHARE = 4  # from one part in this many written on, mapping the whole array costs less than copying the part
 _BLOCK_BYTES = 64 * 1024  # blocks of zeros need not be written
 _TYPE = re.compile(r"[<>|=]?[buif][1248]")
@@ -46,35 +47,27 @@ class ProtocolError(Exception):
     """What came back is not what was asked for."""
 
 
-def send(channel: socket.socket, message: dict[str, Any], *, descriptors: Sequence[int] = ()) -> None:
-    """Send one message, with descriptors that the other side may use from then on."""
-    content = json.dumps(message).encode()
+@contextmanager
+def _ended_where_broken() -> Iterator[None]:
+    """EndedError for whatever a closed channel raises; a time limit that the caller has set is no such end."""
     try:
-        if not descriptors:
-            channel.sendall(_LENGTH.pack(len(content)) + content)
-        else:
-            socket.send_fds(channel, [_LENGTH.pack(len(content))], descriptors)
-            channel.sendall(content)
+        yield
+    except TimeoutError:
+        raise
     except OSError as fault:
         raise EndedError from fault
+
+
+def send(channel: socket.socket, message: dict[str, Any]) -> None:
+    """Send one message."""
+    content = json.dumps(message).encode()
+    with _ended_where_broken():
+        channel.sendall(_LENGTH.pack(len(content)) + content)
 
 
 def receive(channel: socket.socket) -> dict[str, Any]:
     """The next message. Descriptors that come with it are closed by the kernel."""
     (length,) = _LENGTH.unpack(_exactly(channel, _LENGTH.size))
-    return _message(channel, length)
-
-
-def receive_descriptors(channel: socket.socket, count: int) -> Sequence[int]:
-    """The `count` descriptors that come with the next message, which says nothing else."""
-    start, descriptors, _, _ = socket.recv_fds(channel, _LENGTH.size, count)
-    if len(start) < _LENGTH.size or len(descriptors) != count:
-        raise EndedError
-    _message(channel, _LENGTH.unpack(start)[0])
-    return descriptors
-
-
-def _message(channel: socket.socket, length: int) -> dict[str, Any]:
     if length > LONGEST_MESSAGE_BYTES:
         raise ProtocolError(f"a message of {length:,} bytes")
     content = _exactly(channel, length)
@@ -87,6 +80,20 @@ def _message(channel: socket.socket, length: int) -> dict[str, Any]:
     return message
 
 
+def send_descriptors(channel: socket.socket, descriptors: Sequence[int]) -> None:
+    """Send descriptors that the other side may use from then on."""
+    with _ended_where_broken():
+        socket.send_fds(channel, [_WITH_DESCRIPTORS], descriptors)
+
+
+def receive_descriptors(channel: socket.socket, count: int) -> Sequence[int]:
+    """The next `count` descriptors."""
+    start, descriptors, _, _ = socket.recv_fds(channel, len(_WITH_DESCRIPTORS), count)
+    if start != _WITH_DESCRIPTORS or len(descriptors) != count:
+        raise EndedError
+    return descriptors
+
+
 def _exactly(channel: socket.socket, count: int) -> bytes:
     content = bytearray(count)
     _fill(channel, memoryview(content))
@@ -94,16 +101,12 @@ def _exactly(channel: socket.socket, count: int) -> bytes:
 
 
 def _fill(channel: socket.socket, left: memoryview) -> None:
-    while left.nbytes:
-        try:
+    with _ended_where_broken():
+        while left.nbytes:
             count = channel.recv_into(left)
-        except TimeoutError:  # where the caller has set one
-            raise
-        except OSError as fault:
-            raise EndedError from fault
-        if not count:
-            raise EndedError
-        left = left[count:]
+            if not count:
+                raise EndedError
+            left = left[count:]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -160,10 +163,8 @@ def check_values(values: NDArray[Any]) -> NDArray[Any]:
 
 def send_small_array(channel: socket.socket, values: NDArray[Any]) -> None:
     """Send the bytes of an array of at most INLINE_BYTES, right after the message that declares it."""
-    try:
+    with _ended_where_broken():
         channel.sendall(np.ascontiguousarray(values).reshape(-1).view(np.uint8).data)
-    except OSError as fault:
-        raise EndedError from fault
 
 
 def receive_small_array(channel: socket.socket, shape: tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any]:
@@ -200,8 +201,7 @@ class SharedArray:
         for start, end in written:
             part = values[start:end].data
             while part.nbytes:
-                count = os.preadv(self.descriptor, [part], end - part.nbytes)
-                part = part[count:]
+                part = part[os.preadv(self.descriptor, [part], end - part.nbytes) :]
         return check_values(values.view(self._dtype).reshape(self._shape))
 
     def _written(self) -> Iterator[tuple[int, int]]:

@@ -8,7 +8,6 @@ they are scored.
 import io
 import zlib
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -33,11 +32,13 @@ from podium.challenges.freehand.reading import (
     read_scan_prediction,
     run_in_order,
 )
-from podium.errors import UsageError, h5py, missing_packages
+from podium.errors import UsageError
+from podium.kernel import whole_file
 from podium.metrics import Floats
 from podium.metrics.displacement import Coefficients, PixelGrid
+from podium.packages import h5py, missing_packages
 from podium.readers.files import SafeFile
-from podium.readers.frames import FrameStream, Tile
+from podium.readers.frames import FrameStream
 from podium.readers.hdf5 import SIGNATURE
 
 _GZIP_LEVEL = 1
@@ -65,20 +66,14 @@ def pack_scan(scan: Path, *, output: Path | None, threads: int) -> Packed:
         raise UsageError(f"{target} already exists; remove it, or name another folder with --output.")
     prediction, before = _source(scan)
     target.parent.mkdir(parents=True, exist_ok=True)
-    unfinished = target.with_name(f".{target.name}.part")
-    try:
-        with open_arrays(prediction, None) as source:
-            found = read_scan_prediction(source, None, name=scan.name)
-            with h5py.File(unfinished, "w") as file:
-                for level, stream in found.fields.items():
-                    _write_field(file, PIXEL_SETS[level], stream, threads=threads)
-                for array in (*LANDMARK_SETS.values(), *TRANSFORM_SETS.values()):
-                    if source.has(array):
-                        file.create_dataset(array, data=source.read(array), track_times=False)
-        unfinished.rename(target)
-    finally:
-        with suppress(FileNotFoundError):
-            unfinished.unlink()
+    with whole_file(target) as unfinished, open_arrays(prediction, None) as source:
+        found = read_scan_prediction(source, None, name=scan.name)
+        with h5py.File(unfinished, "w") as file:
+            for level, stream in found.fields.items():
+                _write_field(file, PIXEL_SETS[level], stream, threads=threads)
+            for array in (*LANDMARK_SETS.values(), *TRANSFORM_SETS.values()):
+                if source.has(array):
+                    file.create_dataset(array, data=source.read(array), track_times=False)
     return Packed(target, before, target.stat().st_size)
 
 
@@ -116,20 +111,16 @@ def _write_field(file: Any, name: str, stream: FrameStream, *, threads: int) -> 
 
     def write(span: range) -> None:
         for tile in stream.tiles(span):
-            packed = _compressed(stream, tile, dataset.dtype)
+            with np.errstate(over="ignore"):
+                values: NDArray[Any] = tile.values.astype(dataset.dtype)
+            check_finite(stream.label, values, frame=tile.frame, start=tile.start)
+            planes = values.reshape(-1).view(np.uint8).reshape(-1, values.itemsize).T
+            packed = zlib.compress(planes.tobytes(), _GZIP_LEVEL)
             with writing:
                 dataset.id.write_direct_chunk((tile.frame, 0, 0), packed)
 
     run_in_order([partial(write, span) for span in stream.spans()], threads=threads)
     stream.finish()
-
-
-def _compressed(stream: FrameStream, tile: Tile, dtype: np.dtype[Any]) -> bytes:
-    with np.errstate(over="ignore"):
-        values: NDArray[Any] = tile.values.astype(dtype)
-    check_finite(stream.label, Tile(tile.frame, tile.start, values))
-    planes = values.reshape(-1).view(np.uint8).reshape(-1, dtype.itemsize).T
-    return zlib.compress(planes.tobytes(), _GZIP_LEVEL)
 
 
 @dataclass(frozen=True)
@@ -148,7 +139,7 @@ def scan_trajectory(
     """What `draw_trajectory` draws; without a prediction, only the reference."""
     references = {"global": scan.global_field, "local": scan.local_field}
     identity = _errors({level: np.zeros_like(field) for level, field in references.items()}, references, grid, threads)
-    start = _corner_points(grid, scan.pixel_to_mm)
+    start = (np.column_stack([_corner_pixels(grid), np.zeros(4), np.ones(4)]) @ scan.pixel_to_mm.T)[:, :3]
     moved = np.concatenate([np.zeros((1, 4, 3)), _affine_corners(scan.global_field, grid)])
     if prediction is None:
         return Trajectory(start + moved, None, {}, identity)
@@ -174,12 +165,6 @@ def _errors(
 def _corner_pixels(grid: PixelGrid) -> NDArray[np.int64]:
     """(x, y) counted from 1, in order around the frame."""
     return np.array([[1, 1], [grid.width, 1], [grid.width, grid.height], [1, grid.height]])
-
-
-def _corner_points(grid: PixelGrid, pixel_to_mm: Floats) -> Floats:
-    pixels = _corner_pixels(grid)
-    points = np.column_stack([pixels, np.zeros(4), np.ones(4)]) @ pixel_to_mm.T
-    return np.asarray(points[:, :3])
 
 
 def _affine_corners(coefficients: Coefficients, grid: PixelGrid) -> Floats:

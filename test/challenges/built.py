@@ -6,11 +6,7 @@ from typing import Any
 from places import ROOT
 
 from podium.challenges import challenge_from_settings
-from podium.challenges.base import AnyChallenge
-from podium.challenges.freehand import FREEHAND
-from podium.challenges.lesions import LESIONS
-from podium.challenges.reports import REPORTS
-from podium.challenges.settings import CasesSettings
+from podium.challenges.challenge import AnyChallenge
 
 
 def carotid_tables(*, rule: str = "fixed", tolerance_px: float = 3.0) -> dict[str, Any]:
@@ -26,12 +22,16 @@ def carotid(tables: dict[str, Any] | None = None) -> AnyChallenge:
 
 
 def lesions(settings: Any = None, **cases: Any) -> AnyChallenge:
-    return LESIONS.build("lesions", CasesSettings(**cases), settings or LESIONS.settings_model())
+    return _built("lesions", settings, cases)
 
 
 def freehand(settings: Any = None, **cases: Any) -> AnyChallenge:
-    return FREEHAND.build("freehand", CasesSettings(**cases), settings or FREEHAND.settings_model(edition="2024"))
+    return _built("freehand", settings or {"edition": "2024"}, cases)
 
 
 def reports(settings: Any = None, **cases: Any) -> AnyChallenge:
-    return REPORTS.build("reports", CasesSettings(**cases), settings or REPORTS.settings_model())
+    return _built("reports", settings, cases)
+
+
+def _built(kind: str, settings: Any, cases: dict[str, Any]) -> AnyChallenge:
+    return challenge_from_settings(kind, kind, {kind: settings or {}, "cases": cases})

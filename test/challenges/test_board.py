@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from podium.challenges import challenge_from_settings, published_settings
-from podium.challenges.base import assemble
 from podium.challenges.board import title_of
+from podium.challenges.loading import load_tables
 from podium.platform.jobs import Runtime
 from podium.platform.metrics_file import CaseResult
 
@@ -24,7 +24,7 @@ TABLES = {
 
 
 def problems(tables: dict[str, Any]) -> list[str]:
-    return [str(problem) for problem in assemble("pet", "lesions", {**SCORED, **tables}).problems]
+    return [str(problem) for problem in load_tables("pet", "lesions", {**SCORED, **tables}).problems]
 
 
 def test_the_tables_extend_a_kind_in_code() -> None:
@@ -100,7 +100,7 @@ def test_a_term_that_the_references_can_leave_without_a_value_needs_a_decision()
     """Where no reference has a lesion, `empty_reference = "undefined"` leaves Dice without a value."""
 
     def found(figures: dict[str, Any]) -> list[str]:
-        return [str(problem) for problem in assemble("pet", "lesions", {"figures": figures}).problems]
+        return [str(problem) for problem in load_tables("pet", "lesions", {"figures": figures}).problems]
 
     (problem,) = found({"x": "auc_dice / 2"})
     assert problem.startswith(
@@ -113,7 +113,7 @@ def test_a_term_that_the_references_can_leave_without_a_value_needs_a_decision()
     assert problem.startswith("'figures.y' needs to say what happens where 'x' has no value (where no reference has")
     (problem,) = found({"x": {"formula": "auc_dice.std", "undefined": "worst", "direction": "lower"}})
     assert problem == "'figures.x.undefined' is \"worst\", but 'auc_dice.std' has no finite worst value"
-    assert assemble("pet", "lesions", {"case_figures": {"x": "auc_dice / 2"}}).problems == []
+    assert load_tables("pet", "lesions", {"case_figures": {"x": "auc_dice / 2"}}).problems == []
 
 
 MISTAKES: list[tuple[dict[str, Any], str]] = [
@@ -125,7 +125,7 @@ MISTAKES: list[tuple[dict[str, Any], str]] = [
         {"figures": {"x": "auc_dcie"}},
         "'figures.x' names 'auc_dcie', which does not exist; did you mean 'auc_dice'?",
     ),
-    ({"figures": {"x": "1 +"}}, "'figures.x' is wrong: the formula ends too early"),
+    ({"figures": {"x": "1 +"}}, "'figures.x' is wrong: the formula is not valid at its end"),
     (
         {"figures": {"x": "y", "y": "auc_dice"}},
         "'figures.x' names 'y', which does not exist; a figure can only name those before it",

@@ -22,6 +22,8 @@ from challenges.carotid_files import (
 )
 from places import ROOT
 
+pytestmark = pytest.mark.usefixtures("in_process")
+
 TEAMS = sorted(path.name for path in (ROOT / "test" / "submissions" / "carotid").iterdir())
 
 
@@ -350,7 +352,10 @@ def test_a_mix_of_two_clocks_is_said_by_name(tmp_path: Path, evaluate: Any) -> N
             "1 of 3 jobs were measured by invoke_duration (job 2), but only exec_duration counts here; submit a "
             "container image whose label org.grand-challenge.api-method is 'exec'.",
         ),
-        ("invoke", "2 of 3 jobs were measured by exec_duration (job 1, job 3), but only invoke_duration counts here;"),
+        (
+            "invoke",
+            "2 of 3 jobs were measured by exec_duration (job 1 and job 3), but only invoke_duration counts here;",
+        ),
     ],
 )
 def test_another_clock_than_the_one_that_counts_is_an_error(

@@ -1,8 +1,6 @@
-"""What is wrong with a scan costs that scan, and is said in words; what is wrong with a reference stops everything."""
+"""What is wrong with a scan costs that scan; what is wrong with a reference stops everything."""
 
-import io
 import shutil
-import zipfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -19,6 +17,8 @@ from challenges.freehand_files import (
 )
 from evaluating import evaluate, evaluate_command
 from metrics import made as golden
+
+pytestmark = pytest.mark.usefixtures("in_process")
 
 OTHER = "sub051__RH_rotation"
 SHUFFLED = {"shuffle": True, "compression": "gzip", "compression_opts": 1}
@@ -46,71 +46,23 @@ def refusal(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> Callable[[Path
     return run
 
 
-def changed(name: str, values: Any) -> dict[str, Any]:
-    return reference_sets() | {name: values}
-
-
-WRONG_SHAPES = [
-    ("GP", golden.GP[:1], "is 1 x 3 x 20, expected 2 x 3 x 20."),
-    ("GP", golden.GP[:1, :1, :1], "is 1 x 1 x 1, expected 2 x 3 x 20."),
-    ("GP", golden.GP[0], "is 3 x 20, expected 2 x 3 x 20."),
-    ("LP", golden.LP[:, :, :1], "is 2 x 3 x 1, expected 2 x 3 x 20."),
-    ("LP", np.array(0.0), "is a single number, expected 2 x 3 x 20."),
-    (
-        "GP",
-        golden.GP.transpose(0, 2, 1).copy(),
-        "is 2 x 20 x 3, expected 2 x 3 x 20; the axes are (frame, component, pixel): swap them.",
-    ),
-    (
-        "GP",
-        np.concatenate([golden.GP, golden.GP[:1]]),
-        "is 3 x 3 x 20, expected 2 x 3 x 20; the first frame has no displacement: leave it out.",
-    ),
-    (
-        "GP",
-        golden.GP.reshape(2, 3, 4, 5),
-        "is 2 x 3 x 4 x 5, expected 2 x 3 x 20; flatten the rows and columns of each frame, columns fastest.",
-    ),
-    ("GL", golden.GL.T.copy(), "is 4 x 3, expected 3 x 4; the axes are (component, landmark): swap them."),
-    ("LL", golden.LL[:, :1], "is 3 x 1, expected 3 x 4."),
-]
-
-
-@pytest.mark.parametrize(("name", "values", "words"), WRONG_SHAPES)
-@pytest.mark.parametrize("form", [".npy", ".npz", ".h5"])
-def test_wrong_shapes(  # noqa: PLR0917
-    name: str, values: Any, words: str, form: str, tmp_path: Path, refusal: Callable[[Path], str]
-) -> None:
-    folder = tmp_path / "submission"
-    sets = changed(name, values)
-    if form == ".npy":
-        write_npy(folder / SCAN, sets)
-        label = f"'{SCAN}/{name}.npy'"
-    else:
-        (write_npz if form == ".npz" else write_h5)(folder / f"{SCAN}{form}", sets)
-        label = f"'{name}' in '{SCAN}{form}'"
-    assert refusal(folder) == f"{label} {words}"
+@pytest.mark.parametrize(("name", "values"), [("GP", golden.GP[:1]), ("LL", golden.LL[:, :1])])
+def test_wrong_shapes(name: str, values: Any, tmp_path: Path, refusal: Callable[[Path], str]) -> None:
+    write_npy(tmp_path / "submission" / SCAN, reference_sets() | {name: values})
+    assert f"'{SCAN}/{name}.npy' is " in refusal(tmp_path / "submission")
 
 
 @pytest.mark.parametrize(
     ("bad", "what"), [(np.nan, "NaN"), (np.inf, "an infinite value"), (-np.inf, "an infinite value")]
 )
 @pytest.mark.parametrize(("name", "place"), [("GP", (1, 2, 19)), ("LP", (0, 0, 0)), ("GL", (2, 3)), ("LL", (0, 1))])
-@pytest.mark.parametrize("form", [".npy", ".npz", ".h5"])
 def test_a_single_value_that_is_not_finite(  # noqa: PLR0917
-    bad: float, what: str, name: str, place: tuple[int, ...], form: str, tmp_path: Path, refusal: Callable[[Path], str]
+    bad: float, what: str, name: str, place: tuple[int, ...], tmp_path: Path, refusal: Callable[[Path], str]
 ) -> None:
     sets = reference_sets(np.float32)
     sets[name][place] = bad
-    folder = tmp_path / "submission"
-    if form == ".npy":
-        write_npy(folder / SCAN, sets)
-        label = f"'{SCAN}/{name}.npy'"
-    else:
-        options = {"chunks": (1, 3, 20), **SHUFFLED} if form == ".h5" else {}
-        (write_npz if form == ".npz" else write_h5)(folder / f"{SCAN}{form}", sets, **options)
-        label = f"'{name}' in '{SCAN}{form}'"
-    assert refusal(folder) == f"{label} holds {what}, first at {list(place)}."
+    write_h5(tmp_path / "submission" / f"{SCAN}.h5", sets, chunks=(1, 3, 20), **SHUFFLED)
+    assert refusal(tmp_path / "submission") == f"'{name}' in '{SCAN}.h5' holds {what}, first at {list(place)}."
 
 
 @pytest.mark.usefixtures("processes")
@@ -143,32 +95,15 @@ def test_arrays_of_other_names(tmp_path: Path, refusal: Callable[[Path], str]) -
     assert words.startswith(f"'{SCAN}.npz' holds flow, gp, but not GP, LP, GL, LL;")
 
 
-def npz_with_header(path: Path, shape: tuple[int, ...], content: bytes) -> None:
-    """GP announces `shape` and holds `content`."""
-    buffer = io.BytesIO()
-    np.lib.format.write_array_header_1_0(buffer, {"descr": "<f4", "fortran_order": False, "shape": shape})
-    write_npz(path, {name: values for name, values in reference_sets().items() if name != "GP"})
-    with zipfile.ZipFile(path, "a", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr("GP.npy", buffer.getvalue() + content)
-
-
 def test_an_npz_that_unpacks_to_more_than_a_scan(tmp_path: Path, refusal: Callable[[Path], str]) -> None:
-    npz_with_header(tmp_path / "submission" / f"{SCAN}.npz", (2, 3, 20), bytes(80_000_000))
+    write_npz(tmp_path / "submission" / f"{SCAN}.npz", reference_sets() | {"more": np.zeros(10_000_000)})
     assert refusal(tmp_path / "submission").startswith(f"'{SCAN}.npz' unpacks to more than ")
-
-
-def test_a_symbolic_link(tmp_path: Path, refusal: Callable[[Path], str]) -> None:
-    folder = write_npy(tmp_path / "submission" / SCAN, reference_sets())
-    shutil.move(folder / "GP.npy", tmp_path / "GP.npy")
-    (folder / "GP.npy").symlink_to(tmp_path / "GP.npy")
-    assert refusal(tmp_path / "submission") == f"'{SCAN}/GP.npy' is a symbolic link; send the file itself."
 
 
 def test_two_forms_of_one_scan(tmp_path: Path, refusal: Callable[[Path], str]) -> None:
     write_npy(tmp_path / "submission" / SCAN, reference_sets())
     write_npz(tmp_path / "submission" / f"{SCAN}.npz", reference_sets())
-    words = refusal(tmp_path / "submission")
-    assert words == f"There are 2 predictions for this case ('{SCAN}.npz', '{SCAN}/'); send one."
+    assert f"('{SCAN}.npz', '{SCAN}/')" in refusal(tmp_path / "submission")
 
 
 def test_a_file_that_is_neither(tmp_path: Path, refusal: Callable[[Path], str]) -> None:
@@ -269,14 +204,17 @@ def test_landmarks_outside_the_frames(
     assert f"Landmark 5 of 'LH_Par_L_DtP' in 'landmark/landmark_050.h5' {words} is outside frames 1 to 2" in log
 
 
-def test_a_scan_without_landmarks(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    truth = write_ground_truth(tmp_path / "truth", landmarks=np.zeros((0, 3), np.int64))
-    assert "'LH_Par_L_DtP' in 'landmark/landmark_050.h5' is empty." in broken(truth, tmp_path, capfd)[1]
-
-
-def test_a_scan_of_one_frame(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    truth = write_ground_truth(tmp_path / "truth", scans={SCAN: golden.TOOL_TO_CAMERA[:1]})
-    assert "a scan of one frame has no displacement" in broken(truth, tmp_path, capfd)[1]
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"landmarks": np.zeros((0, 3), np.int64)}, "'LH_Par_L_DtP' in 'landmark/landmark_050.h5' is empty."),
+        ({"scans": {SCAN: golden.TOOL_TO_CAMERA[:1]}}, "a scan of one frame has no displacement"),
+    ],
+)
+def test_a_scan_without_content(
+    options: dict[str, Any], words: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert words in broken(write_ground_truth(tmp_path / "truth", **options), tmp_path, capfd)[1]
 
 
 @pytest.mark.parametrize(

@@ -19,6 +19,8 @@ from podium.platform.jobs import Runtime
 from podium.platform.metrics_file import CaseResult
 from podium.tools.ranking.documents import read_cohorts
 
+pytestmark = pytest.mark.usefixtures("in_process")
+
 PER_CASE = ("anonymous", "none")
 
 

@@ -16,14 +16,16 @@ from pydantic import ValidationError
 from samples.lesions_teams import GLOW_FAULTS
 
 from podium.challenges.declared.catalogue.labels import LesionsMetricSettings
-from podium.challenges.lesions.format import LesionsSettings
+from podium.challenges.lesions.files import LesionsSettings
 from podium.cli import main
 from podium.errors import ConfigurationError, GroundTruthError, SubmissionError
 from podium.execution.executor import Serial
 from podium.figures import get
-from podium.platform.privacy import phase_settings
+from podium.platform.leaderboard import phase_settings
 from podium.platform.submission import SubmissionNames
 from podium.validation import make_manifest, validate
+
+pytestmark = pytest.mark.usefixtures("in_process")
 
 
 @pytest.fixture
@@ -205,9 +207,9 @@ def test_jobs_that_tell_their_step_only_in_part(submission: Path, tmp_path: Path
     assert "1 of the 2 jobs of this case have an input 'interaction-step'" in found["results"]["a"]["error"]
 
 
-@pytest.mark.parametrize("told", [-1, 0.5, True, "1", math.nan, math.inf, 10**400])
-def test_a_step_that_is_no_number(submission: Path, tmp_path: Path, told: Any) -> None:
-    jobs = [{"case": "a.mha", "mask": LESION, "step": told}, {"case": "b.mha", "mask": LESION, "step": 0}]
+@pytest.mark.parametrize("caption", [-1, 0.5, True, "1", math.nan, math.inf, 10**400])
+def test_a_step_that_is_no_number(submission: Path, tmp_path: Path, caption: Any) -> None:
+    jobs = [{"case": "a.mha", "mask": LESION, "step": caption}, {"case": "b.mha", "mask": LESION, "step": 0}]
     found = scored(write_jobs(submission, jobs), tmp_path)
     assert found["results"]["a"]["error"].endswith("is not a non-negative whole number.")
 
@@ -544,7 +546,7 @@ def test_the_leaderboard_ranks_by_the_mean_of_two_positions(tmp_path: Path) -> N
 
 
 def test_it_is_told_from_outside() -> None:
-    recognises = lesions().format.recognises
+    recognises = lesions().recognises
     assert recognises(SubmissionNames(frozenset(["tumor-lesion-segmentation"]), ()))
     assert recognises(SubmissionNames(frozenset(), ("x/a/iter_0.nii.gz", "readme.md")))
     assert recognises(SubmissionNames(frozenset(), ("a/ITER_0.NII.GZ",)))
@@ -577,7 +579,7 @@ def test_metrics_json_has_the_same_bytes_with_any_number_of_workers(tmp_path: Pa
 
 def test_the_manifest_holds_no_lesion(tmp_path: Path) -> None:
     from podium.challenges import load_challenge
-    from podium.challenges.format import read_challenge_folders
+    from podium.challenges.ground_truth import read_challenge_folders
     from podium.evaluation import prepare
 
     folder = read_challenge_folders(write_ground_truth(tmp_path, {"a": LESION}))["ground-truth"]

@@ -14,10 +14,13 @@ from places import ROOT
 
 from podium import rank
 from podium.challenges import challenge_from_settings
-from podium.challenges.base import AnyChallenge, assemble
+from podium.challenges.challenge import AnyChallenge
+from podium.challenges.loading import load_tables
 from podium.cli.main import main
 from podium.errors import UsageError
 from podium.tools.ranking.schemes import RankingOptions
+
+pytestmark = pytest.mark.usefixtures("in_process")
 
 GROUPS = {"cases": {"groups": "^(?P<group>[a-z]+)_"}}
 
@@ -68,10 +71,10 @@ def uses_of_cases(name: str) -> list[dict[str, Any]]:
 @pytest.mark.parametrize("name", TABLES)
 def test_every_figure_can_be_a_column_a_term_a_title_a_criterion_and_a_tie_break(name: str) -> None:
     board = challenge_with(name).scoreboard
-    accepted = set(board.names())
+    accepted = set(board.names.suggestions())
     if board.group_of is not None:
-        accepted |= {f"groups.fdg.{each}" for each in board.of_cases}
-        accepted |= {f"{each}.group_mean" for each in board.group_means}
+        accepted |= {f"groups.fdg.{each}" for each in board.names.of_cases}
+        accepted |= {f"{each}.group_mean" for each in board.names.group_means}
     for figure in accepted:
         for tables in uses(figure):
             challenge = challenge_with(name, **tables)
@@ -84,12 +87,12 @@ def test_every_per_case_figure_goes_by_its_name_and_by_that_of_its_mean(name: st
     board = challenge_with(name).scoreboard
     for metric in board.metrics:
         names = {metric.name, metric.mean_path, metric.name.removesuffix(".mean")} - {""}
-        assert {board.find_metric(each) for each in names} == {metric}
+        assert {board.names.find_metric(each) for each in names} == {metric}
         for tables in [tables for each in names for tables in uses_of_cases(each)]:
             challenge_with(name, **tables)
 
 
-NAMES = {name: challenge_with(name).scoreboard.names() for name in TABLES}
+NAMES = {name: challenge_with(name).scoreboard.names.suggestions() for name in TABLES}
 
 
 @given(st.sampled_from(sorted(TABLES)), st.data())
@@ -100,7 +103,7 @@ def test_a_suggestion_is_accepted_and_is_not_what_was_refused(name: str, data: s
     kind, own = TABLES[name]
     for use in (uses, uses_of_cases):
         for number, tables in enumerate(use(wrong)):
-            for problem in assemble(name, kind, merged(own, tables)).problems:
+            for problem in load_tables(name, kind, merged(own, tables)).problems:
                 suggested = re.search(r"did you mean '(.+)'\?", str(problem))
                 if suggested:
                     assert suggested[1] != wrong
@@ -124,7 +127,7 @@ def test_titles_are_those_of_the_figure_whatever_it_is() -> None:
 
 def test_a_figure_of_all_cases_is_no_figure_of_single_cases() -> None:
     kind, own = TABLES["hecktor"]
-    (problem,) = assemble("hecktor", kind, own | {"case_figures": {"x": "dice_agg.gtvn"}}).problems
+    (problem,) = load_tables("hecktor", kind, own | {"case_figures": {"x": "dice_agg.gtvn"}}).problems
     assert "names 'dice_agg.gtvn', which is a figure of all cases together: here it must be one of" in str(problem)
 
 

@@ -12,6 +12,8 @@ from podium.cli import main
 from podium.errors import ConfigurationError, UsageError
 from podium.execution.executor import Serial
 
+pytestmark = pytest.mark.usefixtures("in_process")
+
 FINAL = CONFIGURATION.replace('"carotid-longitudinal-ultrasound"', '"final-ultrasound"').replace(
     '"carotid-longitudinal-segmentation"', '"final-long"'
 )
@@ -83,7 +85,7 @@ def test_an_upload_without_its_folder_takes_the_name_of_the_image(
         == "carotid-final"
     )
     assert evaluate(files, ground_truth=uploaded, executor=Serial()).challenge == "ground_truth"
-    monkeypatch.setattr("podium.challenges.format.UPLOADED", uploaded)
+    monkeypatch.setattr("podium.challenges.ground_truth.UPLOADED", uploaded)
     assert evaluate(files, ground_truth=uploaded, executor=Serial()).challenge == "declared", "its kind"
 
 

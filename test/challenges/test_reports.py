@@ -16,14 +16,15 @@ from evaluating import evaluate_command
 from metrics.test_text import A_CANDIDATE, A_REFERENCE, C_CANDIDATE, C_REFERENCE
 from places import ROOT
 
-from podium.challenges.reports.format import ReportsFormat, ReportsSettings
-from podium.challenges.settings import CasesSettings
+from podium.challenges.reports.scoring import ReportsCase
 from podium.cli.main import main
 from podium.errors import GroundTruthError
 from podium.platform.jobs import Runtime
 from podium.platform.metrics_file import CaseResult
 from podium.platform.submission import SubmissionNames
 from podium.readers.wordnet import FOLDER_VARIABLE, find_wordnet
+
+pytestmark = pytest.mark.usefixtures("in_process")
 
 SAMPLES = ROOT / "test/submissions/reports"
 GROUND_TRUTH = ROOT / "ground-truth/reports"
@@ -136,6 +137,11 @@ def test_aggregates_can_be_computed_again_from_the_rows_alone(tmp_path: Path) ->
 # Which BLEU and METEOR enter the score
 
 
+def test_only_the_leaderboards_bleu_counts_orders_that_a_report_is_too_short_for() -> None:
+    case = ReportsCase.of(candidate="No fracture", reference="No fracture is seen.")
+    assert (case.counts.totals, case.counts_13a.totals) == ((2, 1, 1, 1), (2, 1, 0, 0))
+
+
 def write_golden(bench: Bench, captioning: str) -> None:
     write_truth(bench.truth, {"A": A_REFERENCE, "C": C_REFERENCE})
     with (bench.truth / "challenge.toml").open("a") as stream:
@@ -190,7 +196,7 @@ def test_rows_that_were_scored_elsewhere_need_no_wordnet() -> None:
         }.items()
     }
     row = {"bleu_4": 1, "meteor": 0.5, "bleu_13a": 1, "meteor_wordnet": 0.5, "captioning": 0.75, **facts}
-    challenge = reports(ReportsSettings(captioning="offline"))
+    challenge = reports({"captioning": "offline"})
     found = challenge.aggregate([CaseResult(case="A", status="scored", metrics=row)], Runtime())
     assert found["score"] == 0.75
     assert "meteor_wordnet" in [column.path for column in challenge.columns()]
@@ -525,7 +531,7 @@ def test_settings_are_checked(bench: Bench) -> None:
     ],
 )
 def test_recognises_its_own(sockets: set[str], files: tuple[str, ...], recognised: bool) -> None:
-    assert reports().format.recognises(SubmissionNames(output_sockets=frozenset(sockets), files=files)) is recognised
+    assert reports().recognises(SubmissionNames(output_sockets=frozenset(sockets), files=files)) is recognised
 
 
 @pytest.mark.parametrize("name", ["\\ud800", "a\\nb"])
@@ -572,5 +578,5 @@ def test_scoring_reports_imports_neither_torch_nor_nltk_nor_scipy(tmp_path: Path
 def test_references_that_cannot_be_listed_are_not_the_participants_fault(tmp_path: Path) -> None:
     (tmp_path / ("d/" * 20)).mkdir(parents=True)
     with pytest.raises(GroundTruthError, match=r"The references cannot be listed\.") as raised:
-        ReportsFormat(CasesSettings(), ReportsSettings()).find_references(tmp_path)
+        reports().find_references(tmp_path)
     assert "nested deeper than 16 folders" in str(raised.value.detail)

@@ -7,8 +7,9 @@ import pytest
 from challenges.carotid_files import CONFIGURATION
 
 from podium.challenges import challenge_from_settings, load_challenge, published_settings
-from podium.challenges.base import AnyChallenge, assemble
-from podium.challenges.format import ChallengeFolder
+from podium.challenges.challenge import AnyChallenge
+from podium.challenges.ground_truth import ChallengeFolder
+from podium.challenges.loading import load_tables
 from podium.challenges.settings import ChallengeFile, Common, line_of
 from podium.errors import ConfigurationError
 
@@ -62,7 +63,7 @@ def parse(text: str, folder: Path) -> AnyChallenge:
 
 def test_valid_file(tmp_path: Path) -> None:
     settings = parse(VALID, tmp_path).settings
-    assert settings.metrics[1]["tolerance_px"] == 3
+    assert settings.metrics[1].settings.tolerance_px == 3
     assert settings.time.baseline_seconds == 90
     assert settings.values["risk"].classes == {"low_risk": 0, "high_risk": 1}
 
@@ -118,7 +119,7 @@ def test_settings_are_frozen(tmp_path: Path) -> None:
         ("baseline_seconds = 90.0", "", "line 28: 'time' is wrong: baseline_seconds is missing."),
         ("baseline_seconds = 90.0", "baseline_seconds = 0", "line 30: 'time.baseline_seconds' is wrong"),
         ("baseline_seconds = 90.0", "baseline = 90.0", "line 30: 'time.baseline' is not a known key; did you mean"),
-        ("low_risk = 0", '"low.risk" = 0', "line 16: 'values.risk.classes.low.risk' is wrong: string should match"),
+        ("low_risk = 0", '"low.risk" = 0', "line 16: 'values.risk.classes.low.risk' is wrong: a name has"),
         ("low_risk = 0", "low_risk = 1", "line 12: 'values.risk' is wrong: two classes have the same value."),
         ("vessel = 1", "vessel = 2", "line 6: 'values.mask' is wrong: two regions have the same value."),
         ("nsd.plaque) / 2", "nds.plaque) / 2", "line 33: 'figures.overlap' names 'nds.plaque', which does not exist; "),
@@ -138,7 +139,7 @@ def test_settings_are_frozen(tmp_path: Path) -> None:
             'per_case = "full"\ndecimals = -1',
             "line 5: 'decimals' is wrong: input should be greater",
         ),
-        ('title = "CSV"', 'titel = "CSV"', "'title' is missing."),
+        ('title = "CSV"', 'titel = "CSV"', "line 2: 'titel' is not a known key; did you mean 'title'?"),
         ("[time]", "[time", "challenge.toml is not valid TOML"),
         ("plaque = 2", f"plaque = {2**70}", "line 10: 'values.mask.labels.plaque' is an integer beyond 64 bits."),
         (
@@ -219,18 +220,18 @@ def test_the_bundled_settings_are_valid(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("kind", ["freehand", "reports"])
 def test_a_kind_without_engines_refuses_the_key(kind: str) -> None:
-    problems = [str(each) for each in assemble("x", kind, {"engine": "monai"}).problems]
-    assert f"'engine' is not a key of the kind '{kind}': none of its figures is computed by an engine" in problems
+    problems = [str(each) for each in load_tables("x", kind, {"engine": "monai"}).problems]
+    assert "'engine' is not a key of this kind: none of its figures is computed by an engine" in problems
 
 
 @pytest.mark.parametrize("kind", ["declared", "lesions"])
 def test_an_unknown_engine_is_refused_at_its_own_key(kind: str) -> None:
-    problems = [each for each in assemble("x", kind, {"engine": "torch"}).problems if each.key == ("engine",)]
+    problems = [each for each in load_tables("x", kind, {"engine": "torch"}).problems if each.key == ("engine",)]
     assert [each.words for each in problems] == ["is wrong: input should be 'monai' or 'native'"]
 
 
 def test_an_engine_inside_the_table_of_lesions_is_refused() -> None:
-    (problem,) = assemble("x", "lesions", {"lesions": {"engine": "native"}}).problems
+    (problem,) = load_tables("x", "lesions", {"lesions": {"engine": "native"}}).problems
     assert str(problem) == "'lesions.engine' belongs at the top of challenge.toml, above all tables"
 
 

@@ -15,6 +15,8 @@ from challenges.declared.declaring import HEAD, write_challenge, write_predictio
 from container.platform_runner import LONGEST_LINE, Run
 from places import ROOT
 
+pytestmark = pytest.mark.slow
+
 TOML = """\
 [values.age]
 kind = "number"

@@ -5,9 +5,10 @@ import shutil
 from pathlib import Path
 
 import pytest
+from evaluating import run_podium
 from places import ROOT
 
-from podium.challenges import problems_of_file
+from podium.challenges import load_file
 from podium.challenges.settings import ChallengeFile
 from podium.cli import main
 from podium.cli import prepare as new
@@ -18,13 +19,11 @@ SWITCHED_OFF = re.compile(r"^# (?=\[|[a-z_]+ = )", re.MULTILINE)
 
 def problems(file: Path) -> list[str]:
     given = ChallengeFile(file)
-    return [str(given.refuse(each.key, each.words)) for each in problems_of_file("new", given).problems]
+    return [str(given.refuse(each.key, each.words)) for each in load_file("new", given).problems]
 
 
 def errors_of_check(folder: Path, capfd: pytest.CaptureFixture[str]) -> list[str]:
-    capfd.readouterr()
-    main(["check", str(folder)])
-    lines = capfd.readouterr().out.splitlines()
+    lines = run_podium(capfd, "check", folder).out.splitlines()
     return [line.removeprefix("  error: ") for line in lines if line.startswith("  error: ")]
 
 
@@ -73,27 +72,21 @@ def test_a_copy_with_the_references_scores_like_the_entry(tmp_path: Path, capfd:
     assert errors_of_check(tmp_path / "mine", capfd) == []
 
 
-def test_an_existing_folder_is_left_alone(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    (tmp_path / "liver").mkdir()
-    assert main(["new", "liver", "--output", str(tmp_path)]) == 2
-    assert "liver already exists; nothing was changed." in capfd.readouterr().err
-    assert list((tmp_path / "liver").iterdir()) == []
-
-
-def test_a_name_that_no_image_can_have_is_refused(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    assert main(["new", "../Liver", "--output", str(tmp_path / "inner")]) == 2
-    assert "it becomes the image's name" in capfd.readouterr().err
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_an_unknown_entry_is_answered_with_those_that_there_are(
-    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["existing"], "existing already exists; nothing was changed."),
+        (["../Liver"], "it becomes the image's name"),
+        (["liver", "--like", "midgo"], "The gallery has no entry 'midgo'; it has: .*midog"),
+    ],
+)
+def test_what_cannot_be_written_changes_nothing(
+    words: list[str], sentence: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["new", "liver", "--like", "midgo", "--output", str(tmp_path)]) == 2
-    sentence = capfd.readouterr().err
-    assert "The gallery has no entry 'midgo'; it has: " in sentence
-    assert "midog" in sentence
-    assert list(tmp_path.iterdir()) == []
+    (tmp_path / "inner/existing").mkdir(parents=True)
+    assert main(["new", *words, "--output", str(tmp_path / "inner")]) == 2
+    assert re.search(sentence, capfd.readouterr().err)
+    assert list(tmp_path.rglob("*")) == [tmp_path / "inner", tmp_path / "inner/existing"]
 
 
 def test_an_install_without_the_repository_has_a_template_and_no_gallery(

@@ -9,13 +9,15 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Sequence
+from itertools import product
 from pathlib import Path
 
 import pytest
 from places import ROOT
 
-from podium.cli.arguments import EXAMPLES
-from podium.cli.main import main, make_parser
+from podium.cli.main import COMMANDS, load_command, main
+
+pytestmark = pytest.mark.slow
 
 PODIUM = [sys.executable, "-m", "podium"]
 INSTALLED = {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}", "PYTHONPATH": str(ROOT)}
@@ -70,20 +72,26 @@ def test_the_help_lists_every_command_on_one_line_below_its_group(capsys: pytest
         assert len(listed[name]) == sections[name].count("\n"), f"a summary in '{name}' takes two lines"
 
 
-def test_every_module_of_commands_is_in_a_group_of_the_help() -> None:
-    parser, names = make_parser()
-    listed = {action.dest.split()[0] for group in parser._action_groups for action in group._group_actions}
-    assert {name.split()[0] for name in names} <= listed
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_help_of_every_command_and_its_example(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit, match="0"):
+        main([*name.split(), "--help"])
+    out = capsys.readouterr().out
+    assert "exit codes: 0: success; 1: error in the submission; 2:" in " ".join(out.split())
+    _, parser = load_command(name)
+    example = getattr(parser.kind, "example", None)
+    assert ("\nexample:\n" in out) == (example is not None)
+    if example:
+        assert f"example:\n  podium {name} {example}\n" in out
+        parser.read(shlex.split(example))
 
 
-def test_the_examples_of_the_help_can_be_typed(capsys: pytest.CaptureFixture[str]) -> None:
-    parser, verbs = make_parser()
-    for command, example in EXAMPLES.items():
-        first, second, *rest = shlex.split(f"{command} {example}")[1:]
-        parser.parse_args([f"{first} {second}", *rest] if f"{first} {second}" in verbs else [first, second, *rest])
-        with pytest.raises(SystemExit, match="0"):
-            main([*command.split()[1:], "--help"])
-        assert f"example:\n  {command} {example}\n" in capsys.readouterr().out
+def test_the_help_of_commands_of_two_words(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit, match="0"):
+        main(["freehand", "--help"])
+    assert re.findall(r"^  (\w+ \w+)  ", capsys.readouterr().out, re.MULTILINE) == ["freehand pack", "freehand plot"]
+    with pytest.raises(SystemExit, match="2"):
+        main(["freehand"])
 
 
 # Suggestions
@@ -153,7 +161,7 @@ def script_for(shell: str, folder: Path) -> Path:
 def test_the_tab_key_in_a_real_shell(shell: Sequence[str], tmp_path: Path) -> None:
     script = script_for(shell[0], tmp_path)
     with script.open("a") as stream:  # what is run after it was completed is shown, unless it completes
-        stream.write('podium() { [ "$1" = completion ] && command podium "$@" || echo "[$*]"; }\n')
+        stream.write('podium() { [ -n "$_ARGCOMPLETE" ] && command podium "$@" || echo "[$*]"; }\n')
     start = f"source {script}; echo rea''dy\n"
     runs = [" ".join([*words.split()[1:-1], found]) for words, found in CASES]
     shown_before = ["ready", *(f"[{each}" for each in runs)]
@@ -166,15 +174,9 @@ def test_the_tab_key_in_a_real_shell(shell: Sequence[str], tmp_path: Path) -> No
 def test_completion_in_fish(tmp_path: Path) -> None:
     script = script_for("fish", tmp_path)
     for words, found in CASES:
-        program = f"source {script}; complete -C '{words}'"
-        done = subprocess.run(
-            ["fish", "--no-config", "-c", program],
-            env={**os.environ, **INSTALLED},
-            cwd=ROOT,
-            check=True,
-            capture_output=True,
-            text=True,
-        )
+        program = ["fish", "--no-config", "-c", f"source {script}; complete -C '{words}'"]
+        environment = {**os.environ, **INSTALLED}
+        done = subprocess.run(program, env=environment, cwd=ROOT, check=True, capture_output=True, text=True)
         assert [line.partition("\t")[0] for line in done.stdout.split("\n") if line] == [found], words
 
 
@@ -230,12 +232,8 @@ def test_ranking_shows_its_progress(scores: Path) -> None:
 def test_several_parts_do_not_repeat_what_they_have_in_common(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    rows = [
-        f"{team},{case},{task},0.{number}{case}"
-        for task in "ab"
-        for number, team in enumerate("xyz")
-        for case in (1, 2)
-    ]
+    each = product("ab", enumerate("xyz"), (1, 2))
+    rows = [f"{team},{case},{task},0.{number}{case}" for task, (number, team), case in each]
     (tmp_path / "scores.csv").write_text("\n".join(["team,case,task,dice", *rows]))
     words = ["rank", str(tmp_path / "scores.csv"), "--direction", "higher", "--output", str(tmp_path / "out")]
     assert main(words) == 0

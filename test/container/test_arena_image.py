@@ -16,6 +16,8 @@ from container.engine import docker
 from places import ROOT
 from tools.arena.arena_folders import MadeArena, make_arena
 
+pytestmark = pytest.mark.container
+
 COMPOSE = ROOT / "podium/tools/arena/deploy/compose.yaml"
 LARGEST_BYTES = 500e6  # of which Debian and Python are half
 

@@ -21,15 +21,10 @@ from referencing import Registry, Resource
 
 import podium
 
+pytestmark = pytest.mark.container
+
 COMPRESSED_LIMIT = 380 * 10**6
 PHASE = "carotid-final"  # a phase is a folder of its own; `kind` says which code scores it
-NEEDED = (
-    "Dockerfile",
-    ".dockerignore",
-    "build.sh",
-    "export.sh",
-    "evaluate.py",
-)
 VERSION = f"{podium.__version__}.exported{os.getpid()}"
 TAG = f"podium-evaluation-{PHASE}:{VERSION}"
 NAME = f"podium-evaluation-{PHASE}_{VERSION}"
@@ -37,7 +32,6 @@ NAME = f"podium-evaluation-{PHASE}_{VERSION}"
 
 @dataclass(frozen=True)
 class Export:
-    tag: str
     tree: Path
     image: Path
     sbom: Path
@@ -66,22 +60,17 @@ def export(tree: Path, *arguments: str) -> Export:
     paths = [tree / "dist" / f"{NAME}{ending}" for ending in (".tar.gz", ".cdx.json", "_ground-truth.tar.gz")]
     assert sorted((tree / "dist").iterdir()) == sorted(paths)
     image, sbom, ground_truth = paths
-    return Export(tag=TAG, tree=tree, image=image, sbom=sbom, ground_truth=ground_truth, said=done.stdout)
+    return Export(tree=tree, image=image, sbom=sbom, ground_truth=ground_truth, said=done.stdout)
 
 
 @pytest.fixture(scope="module")
 def exported(engine: None, image: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Export]:  # noqa: ARG001
     """The export of a phase of carotid from a tree with another challenge. `image` keeps the layers they share."""
     tree = tmp_path_factory.mktemp("tree")
-    for name in NEEDED:
+    for name in ("Dockerfile", ".dockerignore", "build.sh", "export.sh", "evaluate.py"):
         shutil.copy2(ROOT / name, tree / name)
-    folders = (
-        ("podium", "podium"),
-        ("image", "image"),
-        ("scripts", "scripts"),
-        ("ground-truth/carotid", f"ground-truth/{PHASE}"),
-    )
-    for name, copy in folders:
+    folders = {name: name for name in ("podium", "image", "scripts")}
+    for name, copy in {**folders, "ground-truth/carotid": f"ground-truth/{PHASE}"}.items():
         shutil.copytree(ROOT / name, tree / copy, ignore=shutil.ignore_patterns("__pycache__"))
     other = tree / "ground-truth/other"
     other.mkdir()
@@ -115,16 +104,16 @@ def test_the_loaded_image_scores_alike_with_the_exported_ground_truth_and_the_ba
     uploaded = tmp_path / "ground_truth"
     with tarfile.open(exported.ground_truth) as archive:
         archive.extractall(uploaded, filter="data")
-    baked = evaluate(exported.tag, carotid_submission, tmp_path / "baked")
-    apart = evaluate(exported.tag, carotid_submission, tmp_path / "apart", ground_truth=uploaded)
+    baked = evaluate(TAG, carotid_submission, tmp_path / "baked")
+    apart = evaluate(TAG, carotid_submission, tmp_path / "apart", ground_truth=uploaded)
     assert baked.metrics == apart.metrics
     expected = {**json.loads(carotid_metrics), "challenge": PHASE}
     assert json.loads(baked.metrics) == expected, "the same figures under the phase's own name"
 
 
 def test_the_other_challenge_is_neither_in_the_image_nor_in_the_upload(exported: Export) -> None:
-    assert python(exported.tag, "import os; print(*os.listdir('ground-truth'))").split() == [PHASE]
-    assert python(exported.tag, "import os; print(os.environ['PODIUM_CHALLENGE'])") == f"{PHASE}\n"
+    assert python(TAG, "import os; print(*os.listdir('ground-truth'))").split() == [PHASE]
+    assert python(TAG, "import os; print(os.environ['PODIUM_CHALLENGE'])") == f"{PHASE}\n"
     with tarfile.open(exported.ground_truth) as archive:
         names = archive.getnames()
     assert f"{PHASE}/challenge.toml" in names
@@ -153,12 +142,12 @@ def test_the_ground_truth_archive_is_never_the_same_unless_that_is_wanted(export
 
 
 def test_every_time_in_the_image_is_the_commits(exported: Export) -> None:
-    configuration = json.loads(docker("image", "inspect", exported.tag).stdout)[0]
+    configuration = json.loads(docker("image", "inspect", TAG).stdout)[0]
     assert configuration["Id"] == exported.digest
     assert configuration["Created"] == "2026-01-01T00:00:00Z"
     times = "{int(path.lstat().st_mtime) for top in ('/opt', '/usr') for path in Path(top).rglob('*')}"
     code = f"from pathlib import Path; print({times})"
-    assert python(exported.tag, code) == "{1767225600}\n"
+    assert python(TAG, code) == "{1767225600}\n"
 
 
 def test_a_second_export_gives_the_same_image(exported: Export) -> None:
@@ -167,7 +156,7 @@ def test_a_second_export_gives_the_same_image(exported: Export) -> None:
         os.utime(path, (1, 1))
         path.chmod(0o600)
     first = exported.image.read_bytes(), exported.sbom.read_bytes()
-    docker("image", "rm", "--force", exported.tag)
+    docker("image", "rm", "--force", TAG)
     second = export(exported.tree, "--reproducible")
     assert second.digest == exported.digest
     assert (second.image.read_bytes(), second.sbom.read_bytes()) == first

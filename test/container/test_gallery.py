@@ -2,20 +2,17 @@
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 from container.engine import evaluate
 from places import ROOT
 
+from podium.figures import get
+
+pytestmark = pytest.mark.container
+
 GALLERY = ROOT / "gallery"
 ENTRIES = ("midog", "panther", "synthrad")  # points; volumes and surfaces; images within a mask
-
-
-def figure(figures: Any, path: str) -> Any:
-    for part in path.split("."):
-        figures = figures[part]
-    return figures
 
 
 @pytest.mark.parametrize("entry", ENTRIES)
@@ -29,5 +26,5 @@ def test_an_uploaded_gallery_entry_scores_what_its_rules_say(image: str, entry: 
         expected = json.loads((GALLERY / entry / "expected" / f"{team.name}.json").read_bytes())
         assert (found["challenge"], found["kind"]) == (entry, "declared")
         assert {row["case"]: row["status"] for row in found["results"] if row["status"] != "scored"} == expected["lost"]
-        figures = {path: figure(found["aggregates"], path) for path in expected["aggregates"]}
+        figures = {path: get(found["aggregates"], path) for path in expected["aggregates"]}
         assert figures == pytest.approx(expected["aggregates"], rel=0, abs=1e-6)

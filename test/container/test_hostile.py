@@ -12,6 +12,8 @@ from evaluating import read_metrics
 from hostile.playing import check_case_attacks, check_job_attacks, write_case_attacks, write_job_attacks
 from hostile.whole import WHOLE_ATTACKS, write_whole
 
+pytestmark = pytest.mark.container
+
 NAMED = {"PODIUM_CHALLENGE": "truth"}  # an upload without its folder has no name of its own
 
 

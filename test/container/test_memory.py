@@ -3,27 +3,14 @@
 import json
 from pathlib import Path
 
+import pytest
+from challenges.declared.declaring import write_challenge, write_predictions
+from cli.test_entrypoint import TOML
 from container.engine import PLATFORM_LIMITS, docker, evaluate
 from places import ROOT
 
-CHALLENGE = """\
-kind = "declared"
-title = "Ages"
-version = "1"
-per_case = "full"
+pytestmark = pytest.mark.container
 
-[values.age]
-kind = "number"
-table = "ages.csv"
-column = "age"
-reference_table = "ages.csv"
-
-[[metrics]]
-kind = "share"
-
-[ranking]
-by = "share.mean"
-"""
 OWN_METRIC = """\
 from podium.own_metrics import metric
 
@@ -34,22 +21,24 @@ def share(*, prediction, reference):
     return min(prediction, reference) / max(prediction, reference) + len(filled)
 """
 CASES = "abcdefgh"
+AGES = "case,age\n" + "".join(f"{case},40\n" for case in CASES)
+
+
+def write_truth(folder: Path, code: str, *, by: str) -> Path:
+    toml = TOML.replace('kind = "difference"', 'kind = "share"').replace('by = "difference"', f'by = "{by}"')
+    write_challenge(folder, toml, {"ages.csv": AGES})
+    (folder / "metrics.py").write_text(code, encoding="utf-8")
+    return folder
 
 
 def test_a_case_that_fills_the_memory_of_the_container_is_lost_alone(image: str, tmp_path: Path) -> None:
-    truth, submission = tmp_path / "ages", tmp_path / "submission"
-    (truth / "references").mkdir(parents=True)
-    submission.mkdir()
-    (truth / "challenge.toml").write_text(CHALLENGE, encoding="utf-8")
-    (truth / "metrics.py").write_text(OWN_METRIC, encoding="utf-8")
-    lines = "".join(f"{case},40\n" for case in CASES)
-    (truth / "references/ages.csv").write_text(f"case,age\n{lines}", encoding="utf-8")
-    (submission / "ages.csv").write_text(f"case,age\n{lines.replace('c,40', 'c,13')}", encoding="utf-8")
+    truth = write_truth(tmp_path / "ages", OWN_METRIC, by="share.mean")
+    submission = write_predictions(tmp_path / "submission", {"ages.csv": AGES.replace("c,40", "c,13")})
     environment = {"PODIUM_CHALLENGE": "ages"}
     run = evaluate(image, submission, tmp_path / "output", ground_truth=truth, environment=environment, memory="700m")
     rows = {row["case"]: row for row in json.loads(run.metrics)["results"]}
     assert {case for case, row in rows.items() if row["status"] == "scored"} == set(CASES) - {"c"}
-    words = "Scoring this case ended its process every time, by a crash or because memory ran out."
+    words = "Scoring this case crashed or ran out of memory on every attempt."
     assert (rows["c"]["error"], rows["c"]["metrics"]["share"]) == (words, 0)
 
 
@@ -67,14 +56,9 @@ def share(*, predictions, references):
 def test_a_team_that_fills_the_memory_of_a_batch_is_lost_alone(image: str, tmp_path: Path) -> None:
     """Not a worker is killed here, but the process that collects the results of a team: honest teams lost theirs."""
     truth, teams, output = tmp_path / "ages", tmp_path / "teams", tmp_path / "output"
-    (truth / "references").mkdir(parents=True)
-    (truth / "challenge.toml").write_text(CHALLENGE.replace("share.mean", "share"), encoding="utf-8")
-    (truth / "metrics.py").write_text(OF_ALL_CASES, encoding="utf-8")
-    lines = "".join(f"{case},40\n" for case in CASES)
-    (truth / "references/ages.csv").write_text(f"case,age\n{lines}", encoding="utf-8")
+    write_truth(truth, OF_ALL_CASES, by="share")
     for team, age in {"early": 40, "filling": 13, "late": 41}.items():
-        (teams / team).mkdir(parents=True)
-        (teams / team / "ages.csv").write_text(f"case,age\n{lines.replace('c,40', f'c,{age}')}", encoding="utf-8")
+        write_predictions(teams / team, {"ages.csv": AGES.replace("c,40", f"c,{age}")})
     output.mkdir()
     output.chmod(0o777)
     done = docker(

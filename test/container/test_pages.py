@@ -6,6 +6,8 @@ import pytest
 from documented import AT_HAND, NEEDS_DOCKER, blocks, commands, project_copy, run_page
 from places import ROOT
 
+pytestmark = pytest.mark.container
+
 PAGES = [
     page
     for page in AT_HAND

@@ -11,6 +11,8 @@ from cli.test_entrypoint import NOISE, Scene
 from container.engine import docker
 from places import ROOT
 
+pytestmark = pytest.mark.container
+
 SAMPLES = ROOT / "test/submissions"
 CHALLENGES = sorted(path.name for path in SAMPLES.iterdir())
 SPELLINGS = {"interface": "socket", "socket": "interface"}
@@ -21,13 +23,7 @@ def other_spelling(job: dict[str, Any]) -> dict[str, Any]:
     """A job as the platform's other generation writes it, with the other duration."""
     turned = {**job, "exec_duration": job["invoke_duration"], "invoke_duration": job["exec_duration"]}
     for side in ("inputs", "outputs"):
-        turned[side] = [
-            {
-                ("socket" if key == "interface" else "interface" if key == "socket" else key): value
-                for key, value in each.items()
-            }
-            for each in job[side]
-        ]
+        turned[side] = [{SPELLINGS.get(key, key): value for key, value in each.items()} for each in job[side]]
     return turned
 
 

@@ -8,6 +8,8 @@ import pytest
 from container.engine import PLATFORM_LIMITS, docker
 from places import ROOT
 
+pytestmark = pytest.mark.container
+
 GROUND_TRUTH = ROOT / "ground-truth/carotid"
 TEAM = ROOT / "test/submissions/carotid/carina"
 

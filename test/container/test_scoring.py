@@ -13,6 +13,8 @@ import pytest
 from container.engine import docker, evaluate
 from places import ROOT
 
+pytestmark = pytest.mark.container
+
 SUBMISSIONS = sorted(path for path in (ROOT / "test/submissions").glob("*/*") if path.is_dir())
 CAROTID = ROOT / "ground-truth/carotid"
 
@@ -67,8 +69,8 @@ def test_baked_uploaded_and_native_agree_to_the_byte_and_with_the_expected_figur
 ) -> None:
     challenge = submission.parent.name
     ground_truth = ROOT / "ground-truth" / challenge
-    baked = evaluate(image, submission, tmp_path / "baked", environment={"PODIUM_CHALLENGE": challenge})
     named = {"PODIUM_CHALLENGE": challenge}  # an upload without its folder has no name of its own
+    baked = evaluate(image, submission, tmp_path / "baked", environment=named)
     uploaded = evaluate(image, submission, tmp_path / "uploaded", ground_truth=ground_truth, environment=named)
     assert baked.metrics == uploaded.metrics
     assert baked.metrics == native_metrics(submission, tmp_path / "native", ground_truth=ground_truth, wordnet=wordnet)
@@ -80,18 +82,16 @@ def test_baked_uploaded_and_native_agree_to_the_byte_and_with_the_expected_figur
     assert differences(expected, found) == []
 
 
-def test_the_image_of_one_challenge_needs_no_word_about_which(
-    carotid_metrics: bytes, image: str, carotid_submission: Path, tmp_path: Path
+def test_the_image_of_one_challenge_needs_no_word_about_which_nor_a_user_with_a_name_nor_an_upload(
+    image: str, carotid_image: str, carotid_metrics: bytes, carotid_submission: Path, tmp_path: Path
 ) -> None:
     among_all = evaluate(image, carotid_submission, tmp_path / "all", environment={"PODIUM_CHALLENGE": "carotid"})
-    assert carotid_metrics == among_all.metrics
-
-
-def test_a_user_without_name_or_home_scores_the_same(
-    carotid_image: str, carotid_metrics: bytes, carotid_submission: Path, tmp_path: Path
-) -> None:
+    assert among_all.metrics == carotid_metrics
     nameless = evaluate(carotid_image, carotid_submission, tmp_path / "nameless", user="12345:6789")
     assert nameless.metrics == carotid_metrics
+    (tmp_path / "nothing").mkdir()
+    beside = evaluate(carotid_image, carotid_submission, tmp_path / "beside", ground_truth=tmp_path / "nothing")
+    assert beside.metrics == carotid_metrics
 
 
 def test_uploaded_ground_truth_wins_over_the_baked_one(
@@ -105,12 +105,3 @@ def test_uploaded_ground_truth_wins_over_the_baked_one(
     run = evaluate(carotid_image, carotid_submission, tmp_path / "output", ground_truth=fewer)
     cases = [row["case"] for row in json.loads(run.metrics)["results"]]
     assert cases == [reference.name.removesuffix("_label.h5") for reference in references[:2]]
-
-
-def test_an_empty_upload_leaves_the_baked_ground_truth_in_place(
-    carotid_image: str, carotid_metrics: bytes, carotid_submission: Path, tmp_path: Path
-) -> None:
-    nothing = tmp_path / "ground_truth"
-    nothing.mkdir()
-    beside_nothing = evaluate(carotid_image, carotid_submission, tmp_path / "output", ground_truth=nothing)
-    assert beside_nothing.metrics == carotid_metrics

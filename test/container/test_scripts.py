@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 from places import ROOT
 
+pytestmark = pytest.mark.container
+
 NOBODY_LISTENS = "http://127.0.0.1:9/"
 
 

@@ -6,7 +6,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -19,37 +19,39 @@ from tools.batch.local_cluster import LocalCluster, wait_until
 from podium.cli.main import main
 from podium.errors import UsageError
 from podium.tools.simulation import algorithms
-from podium.tools.simulation.algorithms import ExecContainer, InvokeContainer, find_container
+from podium.tools.simulation.algorithms import Algorithm, ExecContainer, InvokeContainer, find_container
+
+pytestmark = pytest.mark.container
 
 ALGORITHM = ROOT / "test/algorithms/threshold"
 CASES = ("fdg_ukt_001.nii.gz", "fdg_ukt_002.nii.gz", "psma_ukt_011.mha")  # five lesions, none, an instance map of four
 
 
-@pytest.fixture(scope="module")
-def algorithm(engine: None) -> Iterator[str]:  # noqa: ARG001
-    tag = "podium-test-threshold-algorithm"
-    docker("build", "--tag", tag, str(ALGORITHM))
-    yield tag
-    docker("image", "rm", "--force", tag)
-
-
-@pytest.fixture(scope="module")
-def server(engine: None) -> Iterator[str]:  # noqa: ARG001
-    tag = "podium-test-threshold-server"
-    docker("build", "--tag", tag, "--file", str(ALGORITHM / "Dockerfile.invoke"), str(ALGORITHM))
-    yield tag
-    docker("image", "rm", "--force", tag)
-
-
 @contextmanager
-def derived(tag: str, folder: Path, content: str) -> Iterator[str]:
-    folder.mkdir(exist_ok=True)
-    (folder / "Dockerfile").write_text(content)
-    docker("build", "--tag", tag, str(folder))
+def built(tag: str, folder: Path, *more: str) -> Iterator[str]:
+    docker("build", "--tag", tag, *more, str(folder))
     try:
         yield tag
     finally:
         docker("image", "rm", "--force", tag)
+
+
+@pytest.fixture(scope="module")
+def algorithm(engine: None) -> Iterator[str]:  # noqa: ARG001
+    with built("podium-test-threshold-algorithm", ALGORITHM) as tag:
+        yield tag
+
+
+@pytest.fixture(scope="module")
+def server(engine: None) -> Iterator[str]:  # noqa: ARG001
+    with built("podium-test-threshold-server", ALGORITHM, "--file", str(ALGORITHM / "Dockerfile.invoke")) as tag:
+        yield tag
+
+
+def derived(tag: str, folder: Path, content: str) -> AbstractContextManager[str]:
+    folder.mkdir(exist_ok=True)
+    (folder / "Dockerfile").write_text(content)
+    return built(tag, folder)
 
 
 @pytest.fixture(autouse=True)
@@ -78,9 +80,26 @@ def ground_truth(tmp_path: Path) -> Path:
     return folder
 
 
+@pytest.fixture
+def one_case(ground_truth: Path) -> Path:
+    for case in CASES[1:]:
+        (ground_truth / "references" / case).unlink()
+    return ground_truth
+
+
 def simulate(spec: str, ground_truth: Path, output: Path, *more: str) -> int:
     folders = ["--images", str(ROOT / "test/images/lesions"), "--references", str(ground_truth / "references")]
     return main(["simulate", "--algorithm", spec, *folders, "--output", str(output), *more])
+
+
+def assert_as_the_program(found: Path, ground_truth: Path, output: Path, *, steps: int) -> None:
+    """Every prediction and scribble is that of the algorithm without a container."""
+    program = f"command:{sys.executable} {ALGORITHM / 'process.py'} {{input}} {{output}}"
+    assert simulate(program, ground_truth, output, "--steps", str(steps)) == 0
+    expected = sorted(output.glob("*/iter_*"))
+    assert len(expected) == 3 * steps * 2
+    for path in expected:
+        assert (found / path.relative_to(output)).read_bytes() == path.read_bytes()
 
 
 def test_a_container_is_driven_to_better_scores(algorithm: str, ground_truth: Path, tmp_path: Path) -> None:
@@ -93,11 +112,7 @@ def test_a_container_is_driven_to_better_scores(algorithm: str, ground_truth: Pa
         assert dice == sorted(dice)
         assert dice[-1] > dice[0] + 0.3
         assert found["results"][case]["warnings"] == []
-
-    program = f"command:{sys.executable} {ALGORITHM / 'process.py'} {{input}} {{output}}"
-    assert simulate(program, ground_truth, tmp_path / "program") == 0
-    for path in sorted((tmp_path / "program").glob("*/iter_*")):
-        assert (tmp_path / "container" / path.relative_to(tmp_path / "program")).read_bytes() == path.read_bytes()
+    assert_as_the_program(tmp_path / "container", ground_truth, tmp_path / "program", steps=6)
 
 
 def test_a_worker_that_is_killed_leaves_no_container_and_changes_no_byte(
@@ -120,16 +135,11 @@ def test_a_worker_that_is_killed_leaves_no_container_and_changes_no_byte(
         killing.join()
         cluster.stop()
     wait_until(lambda: docker("ps", "--all", "--filter", f"ancestor={server}", "--quiet").stdout == "")
-    program = f"command:{sys.executable} {ALGORITHM / 'process.py'} {{input}} {{output}}"
-    assert simulate(program, ground_truth, tmp_path / "program", "--steps", "4") == 0
-    for path in sorted((tmp_path / "program").glob("*/iter_*")):
-        assert (tmp_path / "cluster" / path.relative_to(tmp_path / "program")).read_bytes() == path.read_bytes()
+    assert_as_the_program(tmp_path / "cluster", ground_truth, tmp_path / "program", steps=4)
 
 
 @pytest.mark.usefixtures("engine")
-def test_a_container_that_fails_or_hangs_costs_its_step(ground_truth: Path, tmp_path: Path) -> None:
-    for case in CASES[1:]:
-        (ground_truth / "references" / case).unlink()
+def test_a_container_that_fails_or_hangs_costs_its_step(one_case: Path, tmp_path: Path) -> None:
     for name, command, words in (
         ("fails", ["sh", "-c", "echo out of luck >&2; exit 3"], "exit code 3: out of luck"),
         ("hangs", ["sleep", "60"], "took longer than 3 seconds"),
@@ -141,7 +151,7 @@ def test_a_container_that_fails_or_hangs_costs_its_step(ground_truth: Path, tmp_
         content = f"FROM python:3.11-slim\nENTRYPOINT {json.dumps(command)}\n"
         with derived(f"podium-test-{name}", tmp_path / f"build-{name}", content) as tag:
             more = ("--steps", "1", "--step-timeout", "3" if name == "hangs" else "60")
-            assert simulate(f"docker:{tag}", ground_truth, tmp_path / name, *more) == 0
+            assert simulate(f"docker:{tag}", one_case, tmp_path / name, *more) == 0
             assert docker("ps", "--all", "--filter", f"ancestor={tag}", "--quiet").stdout == ""
         [step] = steps_of(tmp_path / name / "fdg_ukt_001")
         assert (step["status"], words in step["error"]) == ("failed", True), step["error"]
@@ -198,25 +208,11 @@ def test_a_server_is_started_once_per_case_and_invoked_for_every_step(
     before, begun = networks(), int(time.time())
     assert simulate(f"docker:{server}", ground_truth, tmp_path / "server", "--steps", "4") == 0
     until = int(time.time()) + 1
-    events = (
-        "events",
-        "--filter",
-        f"image={server}",
-        "--filter",
-        "event=start",
-        f"--since={begun}",
-        f"--until={until}",
-    )
-    assert len(docker(*events).stdout.splitlines()) == 3
+    events = ("--filter", f"image={server}", "--filter", "event=start", f"--since={begun}", f"--until={until}")
+    assert len(docker("events", *events).stdout.splitlines()) == 3
     assert docker("ps", "--all", "--filter", f"ancestor={server}", "--quiet").stdout == ""
     assert networks() == before
-
-    program = f"command:{sys.executable} {ALGORITHM / 'process.py'} {{input}} {{output}}"
-    assert simulate(program, ground_truth, tmp_path / "program", "--steps", "4") == 0
-    predictions = sorted((tmp_path / "program").glob("*/iter_*"))
-    assert len(predictions) == 3 * 4 * 2
-    for path in predictions:
-        assert (tmp_path / "server" / path.relative_to(tmp_path / "program")).read_bytes() == path.read_bytes()
+    assert_as_the_program(tmp_path / "server", ground_truth, tmp_path / "program", steps=4)
     for step in steps_of(tmp_path / "server/fdg_ukt_001"):
         assert 0 < step["invoke_seconds"] <= step["seconds"]
     assert {step["invoke_seconds"] for step in steps_of(tmp_path / "program/fdg_ukt_001")} == {None}
@@ -242,43 +238,34 @@ def test_a_server_is_started_once_per_case_and_invoked_for_every_step(
     ],
 )
 def test_a_server_that_fails_costs_its_step(
-    fault: str, words: list[str | None], server: str, ground_truth: Path, tmp_path: Path
+    fault: str, words: list[str | None], server: str, one_case: Path, tmp_path: Path
 ) -> None:
     before = networks()
-    for case in CASES[1:]:
-        (ground_truth / "references" / case).unlink()
     content = f'FROM {server}\nENTRYPOINT ["python", "/opt/app/server.py", "{fault}"]\n'
     with derived(f"podium-test-server-{fault}", tmp_path / "build", content) as tag:
         more = ("--steps", str(len(words)), "--step-timeout", "3" if fault in {"unhealthy", "hangs"} else "60")
-        assert simulate(f"docker:{tag}", ground_truth, tmp_path / "out", *more) == 0
+        assert simulate(f"docker:{tag}", one_case, tmp_path / "out", *more) == 0
         assert docker("ps", "--all", "--filter", f"ancestor={tag}", "--quiet").stdout == ""
     assert [step["error"] for step in steps_of(tmp_path / "out/fdg_ukt_001")] == words
     assert networks() == before
 
 
-def test_a_server_has_no_way_out(server: str, ground_truth: Path, tmp_path: Path) -> None:
-    for case in CASES[1:]:
-        (ground_truth / "references" / case).unlink()
+def test_a_server_has_no_way_out(server: str, one_case: Path, tmp_path: Path) -> None:
     content = f'FROM {server}\nENTRYPOINT ["python", "/opt/app/server.py", "online"]\n'
     with derived("podium-test-server-online", tmp_path / "build", content) as tag:
-        assert simulate(f"docker:{tag}", ground_truth, tmp_path / "out", "--steps", "1") == 0
+        assert simulate(f"docker:{tag}", one_case, tmp_path / "out", "--steps", "1") == 0
     [step] = steps_of(tmp_path / "out/fdg_ukt_001")
     assert step["status"] == "failed"
     assert "gave no answer to POST /invoke" in step["error"]
 
 
 @pytest.mark.usefixtures("engine")
-@pytest.mark.parametrize(("label", "known"), [(" Invoke ", True), ("exec", True), ("lambda", False)])
-def test_the_label_says_how_an_image_is_run(
-    label: str,
-    known: bool,
-    tmp_path: Path,
-) -> None:
+@pytest.mark.parametrize(("label", "kind"), [(" Invoke ", InvokeContainer), ("exec", ExecContainer), ("lambda", None)])
+def test_the_label_says_how_an_image_is_run(label: str, kind: type[Algorithm] | None, tmp_path: Path) -> None:
     content = f'FROM python:3.11-slim\nLABEL org.grand-challenge.api-method="{label}"\n'
     with derived("podium-test-label", tmp_path / "build", content) as tag:
-        if known:
-            expected = ExecContainer if label == "exec" else InvokeContainer
-            assert isinstance(find_container(tag), expected)
+        if kind is not None:
+            assert isinstance(find_container(tag), kind)
             return
         with pytest.raises(UsageError, match="is 'lambda'; there are exec"):
             find_container(tag)

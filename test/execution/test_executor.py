@@ -8,19 +8,9 @@ import pytest
 
 from podium.execution.executor import available_workers
 
+pytestmark = pytest.mark.slow
+
 AFFINITY = len(os.sched_getaffinity(0))
-
-
-def v2(folder: Path, text: str) -> Path:
-    (folder / "cpu.max").write_text(text)
-    return folder
-
-
-def v1(folder: Path, quota: str, period: str = "100000") -> Path:
-    (folder / "cpu").mkdir()
-    (folder / "cpu" / "cpu.cfs_quota_us").write_text(quota)
-    (folder / "cpu" / "cpu.cfs_period_us").write_text(period)
-    return folder
 
 
 def test_without_limits_it_is_the_affinity(tmp_path: Path) -> None:
@@ -37,26 +27,24 @@ def test_affinity_narrows(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "expected"),
+    ("files", "expected"),
     [
-        ("100000 100000", 1),
-        ("50000 100000", 1),
-        ("max 100000", AFFINITY),
-        ("99900000 100000", AFFINITY),
-        ("x", AFFINITY),
+        ({"cpu.max": "100000 100000"}, 1),
+        ({"cpu.max": "50000 100000"}, 1),
+        ({"cpu.max": "150000 100000"}, min(2, AFFINITY)),
+        ({"cpu.max": "max 100000"}, AFFINITY),
+        ({"cpu.max": "99900000 100000"}, AFFINITY),
+        ({"cpu.max": "x"}, AFFINITY),
+        ({"cpu/cpu.cfs_quota_us": "100000", "cpu/cpu.cfs_period_us": "100000"}, 1),
+        ({"cpu/cpu.cfs_quota_us": "-1", "cpu/cpu.cfs_period_us": "100000"}, AFFINITY),
+        ({"cpu/cpu.cfs_quota_us": "", "cpu/cpu.cfs_period_us": "100000"}, AFFINITY),
     ],
 )
-def test_cgroup_v2(text: str, expected: int, tmp_path: Path) -> None:
-    assert available_workers(environment={}, cgroup=v2(tmp_path, text)) == expected
-
-
-@pytest.mark.parametrize(("quota", "expected"), [("100000", 1), ("-1", AFFINITY), ("", AFFINITY)])
-def test_cgroup_v1(quota: str, expected: int, tmp_path: Path) -> None:
-    assert available_workers(environment={}, cgroup=v1(tmp_path, quota)) == expected
-
-
-def test_a_quota_of_one_and_a_half_cores_is_two_workers(tmp_path: Path) -> None:
-    assert available_workers(environment={}, cgroup=v2(tmp_path, "150000 100000")) == min(2, AFFINITY)
+def test_quotas_of_both_versions_of_cgroups(files: dict[str, str], expected: int, tmp_path: Path) -> None:
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    assert available_workers(environment={}, cgroup=tmp_path) == expected
 
 
 GIGABYTE = 1_000_000_000

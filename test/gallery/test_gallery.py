@@ -14,6 +14,8 @@ from gallery.files import PARTS
 from gallery.make import GALLERY, entries, writer
 from podium.cli import main
 
+pytestmark = pytest.mark.usefixtures("in_process")
+
 LARGEST_ENTRY = 100_000
 
 

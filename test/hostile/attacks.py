@@ -1,14 +1,14 @@
 """Every attack on one case: what it tries, by its row of docs/security.md, and the words that its case fails with.
 
 `play` changes what an honest team submits for the case `case` in `folder`; the reference of the same case is below
-`hidden`, as the evaluation sees it. All of them are one submission: each costs its own case and nothing else.
+`hidden`, as the evaluation sees it. All of them are one submission: each costs its own case and nothing else. Every row
+has an attack; the variants of each are refused in the readers' own tests.
 """
 
 import gzip
 import json
 import os
 import struct
-import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,7 +17,7 @@ from typing import Any
 import h5py
 import numpy as np
 from hostile.scene import HIDDEN, NUMBER, SHAPE, points
-from readers.made import mha, mha_header, nifti, png, png_chunk, tiff
+from readers.made import mha, mha_header, nifti, png
 
 LINKS = "a symbolic link in the submission, or a folder that is one"
 OTHER_FILE = "`.mha` whose `ElementDataFile` names another file, a list, or a pattern"
@@ -30,8 +30,8 @@ HDF5_LINK = "HDF5 external link, soft link, user-defined link, also through a gr
 HDF5_STORAGE = "HDF5 external storage, virtual dataset"
 HDF5_FILTER = "HDF5 filter plugin"
 SHORT = (
-    "`.mha`, `.nii`, HDF5, `.npy` or `.npz` data shorter than declared, so that a library returns memory that held a "
-    "reference"
+    "`.mha`, `.nii`, HDF5, `.npy` or `.npz` data shorter than declared, which ITK accepts silently, and of which HDF5 "
+    "and MetaIO return other garbage in every run"
 )
 PICKLE = "`.npy` or `.npz` with pickled objects"
 HUGE = "a header that declares a huge image, dataset or array"
@@ -112,27 +112,12 @@ def external_link(file: h5py.File, hidden: Path, case: str) -> None:
     file["mask"] = h5py.ExternalLink(str(hidden / f"{case}_array.h5"), "/mask")
 
 
-def soft_link(file: h5py.File, hidden: Path, case: str) -> None:
-    file["group"] = h5py.ExternalLink(str(hidden / f"{case}_array.h5"), "/")
-    file["mask"] = h5py.SoftLink("/group/mask")
-
-
-def virtual(file: h5py.File, hidden: Path, case: str) -> None:
-    layout = h5py.VirtualLayout(SHAPE, "u1")
-    layout[...] = h5py.VirtualSource(str(hidden / f"{case}_array.h5"), "mask", SHAPE)
-    file.create_virtual_dataset("mask", layout)
-
-
 def unknown_filter(file: h5py.File, *_: object) -> None:
     properties = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
     properties.set_chunk(SHAPE)
     properties.set_filter(32_015, h5py.h5z.FLAG_OPTIONAL, ())
     space = h5py.h5s.create_simple(SHAPE)
     h5py.h5d.create(file.id, b"mask", h5py.h5t.NATIVE_UINT8, space, properties)
-
-
-def nothing_written(file: h5py.File, *_: object) -> None:
-    file.create_dataset("mask", SHAPE, "u1", chunks=(2, 3), fill_time="never")[0, 0] = 1
 
 
 def labels(values: Any) -> Play:
@@ -147,8 +132,6 @@ def nifti_with(fields: Mapping[int, tuple[str, float]]) -> bytes:
 
 
 FLOATS = HIDDEN.astype(np.float32)
-SHORT_STREAM = zlib.compress(b"")
-PACKED = {"CompressedData": "True", "CompressedDataSize": str(len(SHORT_STREAM))}
 NRRD = b"NRRD0004\ntype: uint8\ndimension: 2\nsizes: 6 4\nencoding: raw\ndata file: %s\n\n"
 
 CASE_ATTACKS = {
@@ -158,35 +141,15 @@ CASE_ATTACKS = {
         "points to pixels outside itself",
         image(lambda hidden, case: mha_header({"ElementDataFile": str(hidden / f"{case}.mha")})),
     ),
-    "data_list": Attack(OTHER_FILE, "points to pixels outside itself", image(mha({"ElementDataFile": "LIST"}))),
-    "data_pattern": Attack(
-        OTHER_FILE, "points to pixels outside itself", image(mha({"ElementDataFile": "%s.mha 1 2 1"}))
-    ),
     "header_size": Attack(OTHER_READING, "has a HeaderSize", image(mha({"HeaderSize": "-1"}))),
-    "other_spelling": Attack(OTHER_READING, "spells 'DimSize' as 'dimsize'", image(mha({"dimsize": "9 9"}))),
     "nrrd": Attack(OTHER_FORMAT, "is not MetaImage", image(lambda hidden, case: NRRD % bytes(hidden / f"{case}.mha"))),
     "nifti_pair": Attack(PAIR, "keeps its pixels in another file", image(nifti((6, 4), magic=b"ni1\0"), ending=".nii")),
     "external_link": Attack(HDF5_LINK, "is an external link", hdf5(external_link)),
-    "soft_link": Attack(HDF5_LINK, "is a soft link", hdf5(soft_link)),
     "external_storage": Attack(HDF5_STORAGE, "keeps its values in another file", hdf5(external_storage)),
-    "virtual_dataset": Attack(HDF5_STORAGE, "is a virtual dataset", hdf5(virtual)),
     "filter": Attack(HDF5_FILTER, "uses the filter 32015", hdf5(unknown_filter)),
     "short_pixels": Attack(SHORT, "is truncated", image(mha(pixels=b"\1"))),
-    "short_stream": Attack(SHORT, "unpacks to 0 bytes of pixels", image(mha(PACKED, pixels=SHORT_STREAM))),
-    "short_dataset": Attack(SHORT, "was not written completely", hdf5(nothing_written)),
     "pickle": Attack(PICKLE, "is not HDF5", other(".h5", b"\x93NUMPY\x01\0" + b"cos\nsystem\n(S'id'\ntR.")),
     "huge_image": Attack(HUGE, "is 1000000 x 1000000, expected 4 x 6", image(mha({"DimSize": "1000000 1000000"}))),
-    "endless_digits": Attack(HUGE, "The DimSize of", image(mha({"DimSize": f"{'9' * 4000} 4"}))),
-    "huge_part": Attack(
-        HUGE,
-        "a chunk declares 2,000,000,000 bytes, but the file ends first",
-        image(png(extra=struct.pack(">I", 2_000_000_000) + png_chunk(b"tEXt", b"")[4:]), ending=".png"),
-    ),
-    "huge_dataset": Attack(
-        HUGE,
-        "is 1000000 x 1000000, expected 4 x 6",
-        hdf5(lambda file, *_: file.create_dataset("mask", (10**6, 10**6), "u1", chunks=(1000, 1000))),
-    ),
     "bomb": Attack(
         BOMB,
         "unpacks to more than the 24 bytes",
@@ -198,19 +161,8 @@ CASE_ATTACKS = {
         hdf5(lambda file, *_: file.create_dataset("mask", SHAPE, "u1", maxshape=(None, None), chunks=(4000, 4000))),
     ),
     "deep_json": Attack(JSON, "is nested deeper than 32 levels", other(".json", b"[" * 100_000)),
-    "key_twice": Attack(JSON, "has the key 'type' twice", other(".json", b'{"type": "Point", "type": "Point"}')),
-    "nan_json": Attack(JSON, "holds NaN, which is not a JSON number", other(".json", b'{"points": NaN}')),
-    "endless_number": Attack(JSON, "which is too large", other(".json", b'{"points": ' + b"9" * 5000 + b"}")),
     "many_points": Attack(MANY, "more than 200,000 entries", annotated(*[{"point": [1, 2, 3]}] * 200_001)),
     "far_point": Attack(COORDINATES, "has a coordinate beyond", annotated({"point": [1e300, 2, 3]})),
-    "sure_point": Attack(
-        COORDINATES, "the probability 1.5 is not between 0 and 1", annotated({"point": [1, 2, 3], "probability": 1.5})
-    ),
-    "mixed_points": Attack(
-        COORDINATES,
-        "has 2 coordinates, but point 1 has 3",
-        annotated({"point": [1, 2, 3]}, {"point": [1, 2]}),
-    ),
     "fifo": Attack(FIFO, "is not a regular file", fifo),
     "endless_search": Attack(
         HANG,
@@ -218,18 +170,8 @@ CASE_ATTACKS = {
         image(nifti_with({254: ("<h", 1), 316: ("<f", float("nan"))}), ending=".nii"),
     ),
     "nan_label": Attack(LABELS, "holds NaN", labels(np.where(FLOATS, np.nan, 0))),
-    "infinite_label": Attack(LABELS, "holds infinite values", labels(np.where(FLOATS, np.inf, 0))),
-    "negative_label": Attack(LABELS, "holds the negative value -1", labels(-HIDDEN.astype(np.int8))),
-    "probabilities": Attack(LABELS, "looks like a probability map", labels(FLOATS * 0.75)),
-    "complex_label": Attack(LABELS, "complex", labels(FLOATS * 1j)),
     "unknown_label": Attack(LABELS, "holds the value 7", labels(HIDDEN * 7)),
-    "colours": Attack(LABELS, "has 3 channels", image(tiff({277: (3, 1, 3)}), ending=".tif")),
-    "other_axes": Attack(LABELS, "has 3 axes", labels(HIDDEN[None])),
     "two_images": Attack(TWO, "There are 2 predictions for this case", twice),
     "two_rows": Attack(TABLES, "2 rows for the case", numbers=[NUMBER, NUMBER + 1]),
-    "nan_cell": Attack(TABLES, "holds 'nan', which is not a finite number", numbers=["nan"]),
-    "formula_cell": Attack(TABLES, "holds '=1+1', which is not a number", numbers=["=1+1"]),
-    "other_digits": Attack(TABLES, "which is not a number", numbers=["２７１"]),
     "large_number": Attack(OVERFLOW, "it must be between -1e+24 and 1e+24", numbers=["1e308"]),
-    "overflow_cell": Attack(TABLES, "which is not a finite number", numbers=["1e999"]),
 }

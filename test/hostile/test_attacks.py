@@ -11,6 +11,8 @@ from hostile.scene import HONEST, write_ground_truth
 from hostile.whole import JOB_CASES, WHOLE_ATTACKS, archive_with_a_link, write_whole
 from places import ROOT
 
+pytestmark = pytest.mark.slow
+
 SECURITY = ROOT / "docs/security.md"
 SECTIONS = ("Reading the hidden reference", "Filling memory, disk or time", "Forging the result")
 

@@ -36,8 +36,7 @@ def with_name(name: str) -> Callable[[], dict[str, bytes]]:
 
 
 def twice() -> dict[str, bytes]:
-    content = zip_bytes({"a": b"x", "b": b"x"})
-    return {"s.zip": content.replace(b"b", b"a")}
+    return {"s.zip": zip_bytes({"a": b"x", "b": b"x"}).replace(b"b", b"a")}
 
 
 def long_header() -> dict[str, bytes]:

@@ -123,8 +123,7 @@ def errors(prediction: Displacements, truth: Displacements) -> dict[str, float]:
 
 def largest_errors(truth: Displacements) -> dict[str, float]:
     """Identity transforms move nothing."""
-    nothing = Displacements(gp=0 * truth.gp, gl=0 * truth.gl, lp=0 * truth.lp, ll=0 * truth.ll)
-    return errors(nothing, truth)
+    return errors(Displacements(gp=0 * truth.gp, gl=0 * truth.gl, lp=0 * truth.lp, ll=0 * truth.ll), truth)
 
 
 def score_scan(

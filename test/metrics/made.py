@@ -1,6 +1,11 @@
-"""Random masks of the kinds that break surface metrics."""
+"""Random masks of the kinds that break surface metrics, worked examples, and how figures of replicates are compared."""
+
+import math
+import warnings
+from collections.abc import Callable
 
 import numpy as np
+import pytest
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from hypothesis.extra.numpy import arrays
@@ -121,6 +126,23 @@ def resamples(draw: st.DrawFn, cases: int) -> Resamples:
 def samples(drawn: Resamples, *values: np.ndarray) -> list[tuple[np.ndarray, ...]]:
     """For every replicate the drawn entries of each array, repeated as often as they were drawn."""
     return [tuple(np.repeat(value, counts, axis=0) for value in values) for counts in drawn.counts]
+
+
+Cases = tuple[np.ndarray, np.ndarray, Resamples]  # reference, prediction and replicates
+
+
+def assert_like(cases: Cases, ours: Callable[..., np.ndarray], theirs: Callable[..., float], *, within: float) -> None:
+    """Every replicate has the figure of its cases written out, NaN without cases."""
+    true, found, drawn = cases
+    figures = ours(prediction=found, reference=true, resamples=drawn)
+    for figure, sample in zip(figures, samples(drawn, true, found), strict=True):
+        if sample[0].size == 0:
+            assert math.isnan(figure)
+            continue
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            expected = theirs(*sample)
+        assert figure == pytest.approx(expected, rel=within, abs=within, nan_ok=True)
 
 
 # The worked example of the freehand rules: H = 4, W = 5, three frames, four landmarks, all by hand.

@@ -1,10 +1,9 @@
 """Figures of class labels, cases without a prediction included."""
 
 import math
-import warnings
 from collections.abc import Callable
+from functools import partial
 from itertools import pairwise
-from random import Random
 
 import numpy as np
 import pytest
@@ -12,15 +11,15 @@ import sklearn.metrics as sk
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
-from metrics.made import resamples, samples
-from metrics.made import resamples as replicates
+from metrics import made
+from metrics.made import Cases, resamples
 from properties import examples
 from sklearn.metrics import f1_score
 
 from podium.metrics.classification import (
     MISSING,
     NEVER_FOUND,
-    Counts,
+    ConfusionCounts,
     accuracy,
     auroc,
     average_precision,
@@ -44,77 +43,32 @@ from podium.metrics.classification import (
 )
 from podium.metrics.resampling import Resamples
 
-PREDICTIONS = st.lists(st.tuples(st.sampled_from([0, 1]), st.sampled_from([0, 1, None])), min_size=1, max_size=30)
-
-
-def f1_by_class(
-    *, truth: list[int], predicted: list[int | None], classes: list[int], resamples: Resamples | None = None
-) -> dict[int, float]:
-    reference, prediction = (class_codes(labels, classes=classes) for labels in (truth, predicted))
-    drawn = resamples or Resamples.whole(len(truth))
-    counts = confusion(prediction=prediction, reference=reference, classes=len(classes), resamples=drawn)
-    return dict(zip(classes, f1(counts)[0].tolist(), strict=True))
-
-
-def test_hand_calculated() -> None:
-    """Class 0: TP 2, FN 1 (unanswered), FP 1 -> 4/6. Class 1: TP 1, FN 1, FP 0 -> 2/3."""
-    f1 = f1_by_class(truth=[0, 0, 0, 1, 1], predicted=[0, 0, None, 1, 0], classes=[0, 1])
-    assert f1 == {0: pytest.approx(4 / 6), 1: pytest.approx(2 / 3)}
-
-
-def test_a_missing_prediction_is_wrong_for_its_class_and_a_false_positive_nowhere() -> None:
-    assert f1_by_class(truth=[0, 1], predicted=[0, None], classes=[0, 1]) == {0: 1.0, 1: 0.0}
-
-
-def test_configured_class_that_never_occurs_scores_zero() -> None:
-    assert f1_by_class(truth=[0, 0], predicted=[0, 0], classes=[0, 1]) == {0: 1.0, 1: 0.0}
-
-
-def test_only_missing_predictions() -> None:
-    assert f1_by_class(truth=[0, 1], predicted=[None, None], classes=[0, 1]) == {0: 0.0, 1: 0.0}
-
 
 def test_confusion_counts() -> None:
     counts = confusion_counts(truth=[0, 0, 0, 1, 1], predicted=[0, 1, None, 1, 1], classes=[0, 1])
     assert counts == {0: {0: 1, 1: 1, None: 1}, 1: {0: 0, 1: 2, None: 0}}
 
 
-@given(PREDICTIONS, st.randoms(use_true_random=False))
-def test_agrees_with_scikit_learn_also_in_a_replicate(cases: list[tuple[int, int | None]], random: Random) -> None:
-    drawn = random.choices(range(len(cases)), k=len(cases))
-    resamples = Resamples(np.bincount(drawn, minlength=len(cases)).astype(np.int32)[None])
-    truth, predicted = [true for true, _ in cases], [found for _, found in cases]
-    f1 = f1_by_class(truth=truth, predicted=predicted, classes=[0, 1], resamples=resamples)
-    expected = f1_score(
-        y_true=[truth[case] for case in drawn],
-        y_pred=[-1 if predicted[case] is None else predicted[case] for case in drawn],
-        labels=[0, 1],
-        average=None,
-        zero_division=0,
-    )
-    assert list(f1.values()) == pytest.approx(expected.tolist(), abs=1e-12)
-
-
-@given(PREDICTIONS)
-def test_agrees_with_counting(answers: list[tuple[int, int | None]]) -> None:
-    truth, predicted = [true for true, _ in answers], [answer for _, answer in answers]
-    f1 = f1_by_class(truth=truth, predicted=predicted, classes=[0, 1])
-    for label in (0, 1):
-        true_positives = answers.count((label, label))
-        wrong = truth.count(label) + predicted.count(label) - 2 * true_positives
-        expected = 2 * true_positives / (2 * true_positives + wrong) if true_positives else 0.0
-        assert f1[label] == pytest.approx(expected, abs=1e-12)
-    counts = confusion_counts(truth=truth, predicted=predicted, classes=[0, 1])
-    assert sum(sum(row.values()) for row in counts.values()) == len(answers)
-
-
-def counted(reference: list[int], prediction: list[int | None], classes: int) -> Counts:
+def counted(reference: list[int], prediction: list[int | None], classes: int) -> ConfusionCounts:
     return confusion(
         prediction=class_codes(prediction, classes=range(classes)),
         reference=reference,
         classes=classes,
         resamples=Resamples.whole(len(reference)),
     )
+
+
+@pytest.mark.parametrize(
+    ("reference", "prediction", "expected"),
+    [
+        ([0, 0, 0, 1, 1], [0, 0, None, 1, 0], [4 / 6, 2 / 3]),  # TP 2, FN 1 (missing), FP 1; TP 1, FN 1, FP 0
+        ([0, 1], [0, None], [1, 0]),  # missing is wrong for its class, and a false positive nowhere
+        ([0, 0], [0, 0], [1, 0]),  # a class that never occurs
+        ([0, 1], [None, None], [0, 0]),
+    ],
+)
+def test_f1_by_hand(reference: list[int], prediction: list[int | None], expected: list[float]) -> None:
+    assert f1(counted(reference, prediction, 2))[0].tolist() == pytest.approx(expected)
 
 
 def test_golden_figures_of_the_catalogue() -> None:
@@ -169,32 +123,25 @@ LABELS = list(range(CLASSES))
 
 
 @st.composite
-def classified(draw: st.DrawFn, lowest: int) -> tuple[np.ndarray, np.ndarray, Resamples]:
+def classified(draw: st.DrawFn, lowest: int) -> Cases:
     """True classes, predicted classes (from `lowest`: -1 is missing) and replicates."""
     cases = draw(st.integers(1, 15))
     true = draw(hnp.arrays(np.int64, cases, elements=st.integers(0, CLASSES - 1)))
     found = draw(hnp.arrays(np.int64, cases, elements=st.integers(lowest, CLASSES - 1)))
-    return true, found, draw(replicates(cases))
+    return true, found, draw(resamples(cases))
 
 
 def assert_like(
-    case: tuple[np.ndarray, np.ndarray, Resamples],
-    ours: Callable[[Counts], np.ndarray],
-    theirs: Callable[[np.ndarray, np.ndarray], float],
+    case: Cases, ours: Callable[[ConfusionCounts], np.ndarray], theirs: Callable[[np.ndarray, np.ndarray], float]
 ) -> None:
-    """Every replicate that holds a case has scikit-learn's figure of its cases written out."""
-    true, found, drawn = case
-    figures = ours(confusion(prediction=found, reference=true, classes=CLASSES, resamples=drawn))
-    for figure, (reference, prediction) in zip(figures, samples(drawn, true, found), strict=True):
-        if reference.size:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                expected = theirs(reference, prediction)
-            assert figure == pytest.approx(expected, abs=1e-12, nan_ok=True)
+    def figure(*, resamples: Resamples, **sides: np.ndarray) -> np.ndarray:
+        return np.where(resamples.sizes > 0, ours(confusion(**sides, classes=CLASSES, resamples=resamples)), math.nan)
+
+    made.assert_like(case, figure, theirs, within=1e-12)
 
 
 @given(classified(lowest=MISSING), st.sampled_from(["macro", "micro", "weighted"]))
-def test_f1_is_that_of_scikit_learn(case: tuple[np.ndarray, np.ndarray, Resamples], average: str) -> None:
+def test_f1_is_that_of_scikit_learn(case: Cases, average: str) -> None:
     ours = {"macro": f1_macro, "micro": f1_micro, "weighted": f1_weighted}[average]
     assert_like(case, ours, lambda y, p: f1_score(y, p, labels=LABELS, average=average, zero_division=0))
     for label in LABELS:
@@ -207,7 +154,7 @@ def test_f1_is_that_of_scikit_learn(case: tuple[np.ndarray, np.ndarray, Resample
 
 @examples(40)  # each compares nine figures in four samples
 @given(classified(lowest=MISSING))
-def test_accuracies_are_those_of_scikit_learn(case: tuple[np.ndarray, np.ndarray, Resamples]) -> None:
+def test_accuracies_are_those_of_scikit_learn(case: Cases) -> None:
     assert_like(case, accuracy, sk.accuracy_score)
     assert_like(case, balanced_accuracy, sk.balanced_accuracy_score)
     assert_like(case, mcc, sk.matthews_corrcoef)
@@ -225,7 +172,7 @@ def test_accuracies_are_those_of_scikit_learn(case: tuple[np.ndarray, np.ndarray
 
 
 @given(classified(lowest=MISSING), st.sampled_from(["none", "linear", "quadratic"]))
-def test_kappa_is_that_of_scikit_learn(case: tuple[np.ndarray, np.ndarray, Resamples], weights: str) -> None:
+def test_kappa_is_that_of_scikit_learn(case: Cases, weights: str) -> None:
     true, found, drawn = case
     if weights != "none":  # scikit-learn knows no distance of a missing prediction
         found = np.where(found == MISSING, 0, found)
@@ -244,14 +191,14 @@ PROBABILITIES = st.one_of(st.sampled_from([0.0, 0.2, 1 / 3, 0.5, 0.75, 1.0]), st
 
 
 @st.composite
-def binary(draw: st.DrawFn) -> tuple[np.ndarray, np.ndarray, Resamples]:
+def binary(draw: st.DrawFn) -> Cases:
     cases = draw(st.integers(1, 15))
     probability = draw(hnp.arrays(np.float64, cases, elements=PROBABILITIES))
     return draw(hnp.arrays(np.bool_, cases)), probability, draw(resamples(cases))
 
 
 @st.composite
-def multi_class(draw: st.DrawFn) -> tuple[np.ndarray, np.ndarray, Resamples]:
+def multi_class(draw: st.DrawFn) -> Cases:
     cases = draw(st.integers(1, 15))
     shares = draw(hnp.arrays(np.int64, (cases, CLASSES), elements=st.integers(0, 5)))
     shares[:, -1] += 1
@@ -259,21 +206,7 @@ def multi_class(draw: st.DrawFn) -> tuple[np.ndarray, np.ndarray, Resamples]:
     return true, shares / shares.sum(axis=1, keepdims=True), draw(resamples(cases))
 
 
-Cases = tuple[np.ndarray, np.ndarray, Resamples]
-
-
-def assert_probability_like(cases: Cases, ours: Callable[..., np.ndarray], theirs: Callable[..., float]) -> None:
-    """Every replicate that holds a case has the figure of its cases written out."""
-    true, probability, drawn = cases
-    figures = ours(prediction=probability, reference=true, resamples=drawn)
-    for figure, sample in zip(figures, samples(drawn, true, probability), strict=True):
-        if sample[0].size == 0:
-            assert math.isnan(figure)
-            continue
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            expected = theirs(*sample)
-        assert figure == pytest.approx(expected, abs=1e-12, nan_ok=True)
+assert_probability_like = partial(made.assert_like, within=1e-12)
 
 
 def whole(figure: Callable[..., np.ndarray], reference: list[int], prediction: list, **options: object) -> float:

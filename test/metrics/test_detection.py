@@ -22,10 +22,10 @@ from podium.metrics.detection import (
     counted,
     cpm,
     froc,
-    lost_facts,
     match_boxes,
     match_detection_map,
     match_points,
+    missing_facts,
 )
 from podium.metrics.resampling import Resamples
 
@@ -402,7 +402,7 @@ def test_without_probabilities_only_the_counts_exist() -> None:
 
 
 def test_a_lost_case_misses_everything_and_is_worst_as_a_case() -> None:
-    cases = [facts(1, (0.9, 1)), lost_facts(references=2), lost_facts(references=0)]
+    cases = [facts(1, (0.9, 1)), missing_facts(references=2), missing_facts(references=0)]
     assert counted("fn", cases, whole(cases)) == [2]
     assert counted("fp", cases, whole(cases)) == [0]
     assert case_auroc(cases, whole(cases)) == [0.0]
@@ -463,38 +463,3 @@ def test_a_replicate_is_the_figure_of_its_cases(cases: list[Facts], seed: int, b
         drawn = [case for case, times in zip(cases, counts, strict=True) for _ in range(times)]
         one_by_one = [function(drawn, whole(drawn))[0] for function in functions]
         assert [values[number] for values in at_once] == pytest.approx(one_by_one, abs=1e-12, nan_ok=True)
-
-
-@given(st.data())
-def test_the_order_of_equally_probable_candidates_in_the_file_does_not_matter(data: st.DataObject) -> None:
-    """Neither in the matching nor on the curve; with and without probabilities."""
-    place = st.tuples(st.integers(0, 6), st.integers(0, 6))
-    found = data.draw(st.lists(place, min_size=1, max_size=8))
-    sure = data.draw(st.lists(st.sampled_from([0.3, 0.7]), min_size=len(found), max_size=len(found)))
-    references = np.array(data.draw(st.lists(place, min_size=1, max_size=4, unique=True)), dtype=np.float64)
-    shuffled = data.draw(st.permutations(range(len(found))))
-    points, probabilities = np.array(found, dtype=np.float64), np.array(sure)
-    for known in (probabilities, None):
-        one, other = (
-            match_points(
-                prediction=points[order],
-                reference=references,
-                probabilities=None if known is None else known[order],
-                radius_mm=2.5,
-            )
-            for order in (list(range(len(found))), list(shuffled))
-        )
-        assert one == other
-    corners = np.stack([points, points + 2], axis=1)
-    boxes = [
-        match_boxes(
-            prediction=corners[order],
-            reference=np.stack([references, references + 2], axis=1),
-            probabilities=probabilities[order],
-            iou_threshold=0.1,
-        )
-        for order in (list(range(len(found))), list(shuffled))
-    ]
-    assert boxes[0] == boxes[1]
-    whole = Resamples.whole(1)
-    assert cpm([boxes[0]], whole)[0] == cpm([boxes[1]], whole)[0]

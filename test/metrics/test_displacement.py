@@ -127,8 +127,7 @@ def test_pixels_counted_from_0_are_off_by_one_pixel_in_each_direction() -> None:
 
 @pytest.mark.parametrize("tile", [1, 3, 5, 7, 10, 20])
 def test_the_cut_into_tiles_changes_nothing(tile: int) -> None:
-    found = error(golden.GP + golden.OFFSET, G, precision=np.float64, tile=tile)
-    assert found == pytest.approx(5, abs=1e-12)
+    assert error(golden.GP + golden.OFFSET, G, precision=np.float64, tile=tile) == pytest.approx(5, abs=1e-12)
 
 
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, ">f4", np.float64, ">f8", np.int16, np.uint8])

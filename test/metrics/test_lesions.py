@@ -18,7 +18,7 @@ from monai.metrics import compute_dice
 from properties import examples
 from skimage.measure import label
 
-from podium.challenges.lesions.format import LesionReference, LesionsSettings
+from podium.challenges.lesions.files import LesionReference, LesionsSettings
 from podium.challenges.lesions.scoring import (
     LesionsCase,
     ReadStep,
@@ -38,6 +38,7 @@ from podium.metrics.components import (
     label_densely,
 )
 from podium.metrics.declaration import Scoreboard
+from podium.metrics.engines import engine_named
 from podium.metrics.lesions import (
     LesionMatches,
     MatchingRule,
@@ -66,7 +67,7 @@ def step_of(prediction: Volume, reference: Volume, **options: Any) -> dict[str, 
     truth = LesionReference(find_lesions(reference, connectivity=chosen.connectivity), UNIT)
     components = label_components(prediction > 0, connectivity=chosen.connectivity)
     volume = ReadVolume(prediction.shape, UNIT, prediction > 0)
-    return score_step(0, ReadStep(volume, components), truth, chosen)
+    return score_step(0, ReadStep(volume, components), truth, chosen, engine_named("monai"))
 
 
 PUBLISHED = {
@@ -247,9 +248,9 @@ def test_the_pairs_alone_give_the_detections(pair: tuple[Volume, Volume]) -> Non
     """TP, FP and FN can be recomputed from the pairs and the two counts, as an organiser would."""
     overlap = count_overlap(label_components(pair[0] > 0, connectivity=18), find_lesions(pair[1], connectivity=18))
     detections = match_lesions(overlap, iou_threshold=0.1)
-    matched = [each for each in reported_pairs(overlap, iou_threshold=0.1) if each.iou >= 0.1]
-    assert len({each.lesion for each in matched}) == detections.tp
-    assert overlap.component_count - len({each.component for each in matched}) == detections.fp
+    matched = [each for each in reported_pairs(overlap, iou_threshold=0.1) if each["iou"] >= 0.1]
+    assert len({each["lesion"] for each in matched}) == detections.tp
+    assert overlap.component_count - len({each["component"] for each in matched}) == detections.fp
     assert overlap.lesions.count - detections.tp == detections.fn
 
 
@@ -293,7 +294,7 @@ def test_the_areas_of_a_case_without_lesions_are_undefined() -> None:
     reference = reference_of(line())
     mask = ReadVolume(prediction.shape, reference.geometry, prediction > 0)
     case = LesionsCase(reference, [step_of(prediction, line())] * 3, ReadStep(mask, components))
-    figures = Scoreboard(metrics=lesions_metrics(LesionsSettings()), leaderboard=()).row(case)
+    figures = Scoreboard(metrics=lesions_metrics(LesionsSettings(), engine_named("monai")), leaderboard=()).row(case)
     assert figures["auc_dice"] is None
     assert figures["auc_dmm_normalised"] is None
     assert figures["final_fpv_ml"] == 0.001
@@ -303,7 +304,7 @@ def test_what_a_lost_case_has_invented_is_not_known() -> None:
     """Nothing was predicted: 0 ml would be the best volume there is, and the worst has no number."""
     reference = reference_of(line(1, 2))
     steps = [failed_step(0, reference, LesionsSettings(), status="missing", error="why")]
-    figures = Scoreboard(metrics=lesions_metrics(LesionsSettings()), leaderboard=()).row(
+    figures = Scoreboard(metrics=lesions_metrics(LesionsSettings(), engine_named("monai")), leaderboard=()).row(
         LesionsCase(reference, steps), is_missing=True
     )
     assert figures["final_fpv_ml"] is None
@@ -357,7 +358,7 @@ def test_lesions_of_dense_and_sparse_references_are_the_same(value: int, data: s
         changed.setattr("podium.metrics.components.SPARSE_VOXELS", -1)
         dense = find_lesions(reference, connectivity=18)
     assert np.array_equal(dense.places, sparse.places)
-    assert np.array_equal(dense.lesion, sparse.lesion)
+    assert np.array_equal(dense.labels, sparse.labels)
     assert np.array_equal(dense.voxels, sparse.voxels)
 
 
@@ -424,6 +425,17 @@ def test_rules_on_the_worked_example(rule: dict[str, Any], expected: tuple[int, 
     assert (counts.tp, counts.fp, counts.fn) == expected
 
 
+@pytest.mark.parametrize(("threshold", "found"), [(8.9, 0), (9.0, 1)])
+def test_centroids_are_compared_in_mm(threshold: float, found: int) -> None:
+    """Two voxels of 3 mm along the last axis and one of 6.7082 mm along the first: sqrt(36 + 45) = 9 mm."""
+    prediction, reference = np.zeros((2, 2, 4, 4), np.bool_)
+    reference[0, 1, 0] = prediction[1, 1, 2] = True
+    rule = MatchingRule(match="centroid", threshold=threshold)
+    spacing = (math.sqrt(45), 5.0, 3.0)
+    counts = match_components(prediction=prediction, reference=reference, spacing_mm=spacing, rule=rule).counts
+    assert counts.tp == found
+
+
 def test_a_component_on_a_lesion_that_is_too_small_is_no_false_positive() -> None:
     found = matched(line_of_components((0, 3), (10, 13)), line_of_components((0, 3), (11, 12)), min_voxels=3)
     assert (found.counts.tp, found.counts.fp, found.counts.fn) == (1, 0, 0)
@@ -434,6 +446,12 @@ def test_lesions_are_merged_where_they_touch_when_grown() -> None:
     assert matched(line_of_components((0, 0)), line_of_components((0, 3), (5, 8)), dilate=0).counts.fn == 2
     assert matched(line_of_components((0, 0)), line_of_components((0, 3), (5, 8)), dilate=1).counts.fn == 1
     assert matched(line_of_components((0, 0)), line_of_components((0, 3), (7, 8)), dilate=1).counts.fn == 2
+
+
+@pytest.mark.parametrize("pairing", ["greedy", "optimal"])
+def test_a_lesion_is_paired_once_however_many_components_lie_in_it(pairing: Pairing) -> None:
+    found = matched(PREDICTION, REFERENCE, threshold=0.3, pairing=pairing)
+    assert (found.counts.tp, found.counts.fp, found.counts.fn) == (2, 2, 1)
 
 
 def test_optimal_finds_more_than_greedy() -> None:
@@ -597,3 +615,19 @@ def test_agrees_with_panoptica(pair: Spaced, pairing: Pairing) -> None:
     assert found.rq == found.counts.f1 == pytest.approx(theirs.rq, abs=1e-9)
     assert found.sq == (pytest.approx(theirs.sq, abs=1e-9) if theirs.tp else None)
     assert found.pq == pytest.approx(theirs.pq, abs=1e-9)
+
+
+@pytest.mark.parametrize(("settings", "longest"), [({"steps": 4}, 3), ({"regime": "clinician"}, math.inf)])
+def test_the_upper_ends_of_the_ranges(settings: dict[str, Any], longest: float) -> None:
+    """An area over n steps is at most n - 1; clinicians take as many steps as they take."""
+    metrics = {
+        each.name: each.highest
+        for each in lesions_metrics(LesionsSettings(per_component_dice=True, **settings), engine_named("monai"))
+    }
+    shares = ("auc_{}_normalised", "final_{}")
+    assert metrics == {
+        **{f"auc_{name}": longest for name in ("dice", "dmm")},
+        **{share.format(name): 1.0 for share in shares for name in ("dice", "dmm")},
+        **dict.fromkeys(("final_fpv_ml", "final_fnv_ml"), math.inf),
+        "final_component_dice": 1.0,
+    }

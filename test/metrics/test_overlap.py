@@ -1,4 +1,4 @@
-"""Dice and IoU: worked figures, policies and MONAI's own answers."""
+"""Dice, IoU, volumes and regions: worked figures, policies and literal readings. MONAI: test_engines.py."""
 
 import math
 from collections.abc import Mapping
@@ -6,23 +6,19 @@ from typing import Any
 
 import numpy as np
 import pytest
-import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from literal import carotid as literal
-from metrics.made import Mask, mask_pairs, spaced_pairs, worked_example
-from monai.metrics import compute_dice, compute_iou, compute_surface_dice
+from metrics.made import Mask, mask_pairs, worked_example
 from numpy.typing import NDArray
 from properties import examples
 
 from podium.metrics.overlap import (
     Region,
-    bounding_box,
     count_voxels,
     dice,
     find_regions,
-    iou,
     relative_volume_difference,
     volume_difference_ml,
     volume_rmse_ml,
@@ -33,31 +29,17 @@ from podium.metrics.resampling import Resamples
 from podium.metrics.surfaces import measure_surfaces
 
 
-def double_channels(mask: Mask) -> torch.Tensor:
-    """MONAI divides in the type of a multi-channel reference; its single-channel path would round to float32."""
-    return torch.from_numpy(mask.astype(np.float64)).expand(1, 2, *mask.shape)
-
-
 def test_figures_of_the_worked_example() -> None:
     prediction, reference = worked_example()
     assert dice(prediction=prediction, reference=reference) == 0.75
-    assert iou(prediction=prediction, reference=reference) == 0.6
-    assert count_voxels(prediction=prediction, reference=reference).shared == 48
+    counts = count_voxels(prediction=prediction, reference=reference)
+    assert (counts.iou(), counts.shared) == (0.6, 48)
 
 
 @pytest.mark.parametrize(("prediction", "reference", "expected"), [(0, 0, 1.0), (1, 0, 0.0), (0, 1, 0.0)])
 def test_empty_counts_follow_the_policy(prediction: int, reference: int, expected: float) -> None:
     masks = {"prediction": np.full((2, 3), bool(prediction)), "reference": np.full((2, 3), bool(reference))}
-    assert dice(**masks) == iou(**masks) == expected
-
-
-@examples(150)
-@given(spaced_pairs())
-def test_agrees_with_monai(pair: tuple[Mask, Mask, tuple[float, ...]]) -> None:
-    prediction, reference, _ = pair
-    masks = {"y_pred": double_channels(prediction), "y": double_channels(reference), "include_background": False}
-    assert dice(prediction=prediction, reference=reference) == float(compute_dice(**masks))
-    assert iou(prediction=prediction, reference=reference) == pytest.approx(float(compute_iou(**masks)), abs=1e-7)
+    assert dice(**masks) == count_voxels(**masks).iou() == expected
 
 
 # The regions of two label images: boxes and masks against whole-image masks, for every integer type.
@@ -142,32 +124,22 @@ def test_images_of_two_shapes_are_an_error() -> None:
 SPACING = (2.0, 1.0, 1.0)
 
 
-def test_volumes_of_the_worked_example() -> None:
-    prediction, reference = worked_example()
-    counts = count_voxels(prediction=prediction, reference=reference)
-    sizes = {"prediction": counts.prediction, "reference": counts.reference}
-    assert volume_difference_ml(**sizes, spacing_mm=SPACING) == 0.0
-    assert relative_volume_difference(**sizes) == 0.0
-    assert volume_similarity(**sizes) == 1.0
-
-
-def test_volumes_that_differ() -> None:
-    """600 and 200 voxels of 2 mm³."""
-    assert voxel_ml(SPACING) == voxel_ml((1.0, *SPACING[:2])) == voxel_ml(SPACING[:2]) == 0.002
-    assert volume_difference_ml(prediction=600, reference=200, spacing_mm=SPACING) == pytest.approx(0.8)
-    assert relative_volume_difference(prediction=600, reference=200) == 2.0
-    assert volume_similarity(prediction=600, reference=200) == 0.5
-
-
 @pytest.mark.parametrize(
     ("prediction", "reference", "difference_ml", "relative", "similarity"),
-    [(0, 0, 0.0, None, 1.0), (0, 500, 1.0, 1.0, 0.0), (500, 0, 1.0, None, 0.0)],
+    [
+        (64, 64, 0.0, 0.0, 1.0),
+        (600, 200, 0.8, 2.0, 0.5),
+        (0, 0, 0.0, None, 1.0),
+        (0, 500, 1.0, 1.0, 0.0),
+        (500, 0, 1.0, None, 0.0),
+    ],
 )
-def test_empty_masks(
+def test_volumes_in_voxels_of_2_cubic_mm(
     prediction: int, reference: int, difference_ml: float, relative: float | None, similarity: float
 ) -> None:
     sizes = {"prediction": prediction, "reference": reference}
-    assert volume_difference_ml(**sizes, spacing_mm=SPACING) == difference_ml
+    assert voxel_ml(SPACING) == voxel_ml((1.0, *SPACING[:2])) == voxel_ml(SPACING[:2]) == 0.002
+    assert volume_difference_ml(**sizes, spacing_mm=SPACING) == pytest.approx(difference_ml)
     assert relative_volume_difference(**sizes) == relative
     assert volume_similarity(**sizes) == similarity
 
@@ -186,7 +158,7 @@ def test_root_mean_square_of_every_replicate(differences: list[float], seed: int
         assert value == pytest.approx(math.sqrt(math.fsum(drawn**2) / len(drawn)), rel=1e-12)
 
 
-# Dice and NSD: worked figures, a literal reading of the rule, and MONAI's own answers.
+# Dice and NSD of images: worked figures, and a literal reading of the rule.
 
 
 def surface_dice(*, prediction: Mask, reference: Mask, tolerance_px: float) -> float | None:
@@ -201,24 +173,11 @@ def block(rows: slice, columns: slice) -> Mask:
 
 REFERENCE = block(slice(2, 6), slice(2, 6))
 PREDICTION = block(slice(3, 7), slice(2, 6))
-EMPTY = np.zeros((8, 8), dtype=bool)
-
-
-def test_dice_of_the_worked_example() -> None:
-    assert dice(prediction=PREDICTION, reference=REFERENCE) == 0.75
 
 
 @pytest.mark.parametrize(("tolerance_px", "expected"), [(0, 0.5), (1, 1.0), (3, 1.0)])
 def test_nsd_of_the_worked_example(tolerance_px: float, expected: float) -> None:
     assert surface_dice(prediction=PREDICTION, reference=REFERENCE, tolerance_px=tolerance_px) == expected
-
-
-@pytest.mark.parametrize(
-    ("prediction", "reference", "expected"), [(EMPTY, EMPTY, 1.0), (EMPTY, REFERENCE, 0.0), (PREDICTION, EMPTY, 0.0)]
-)
-def test_empty_masks_follow_the_policy(prediction: Mask, reference: Mask, expected: float) -> None:
-    assert dice(prediction=prediction, reference=reference) == expected
-    assert surface_dice(prediction=prediction, reference=reference, tolerance_px=3) == expected
 
 
 def test_distances_equal_to_the_tolerance_count() -> None:
@@ -246,43 +205,3 @@ def test_agrees_with_the_literal_reading(pair: tuple[Mask, Mask], tolerance_px: 
     )
     ours = surface_dice(prediction=prediction, reference=reference, tolerance_px=tolerance_px)
     assert ours == pytest.approx(literal.nsd(prediction, reference, tolerance_px), abs=1e-12)
-
-
-@pytest.mark.filterwarnings("ignore:monai.metrics.utils get_mask_edges:FutureWarning")  # of MONAI's own making
-@examples(200)
-@given(mask_pairs(), st.sampled_from([0, 1, 3]))
-def test_agrees_with_monai_where_monai_answers(pair: tuple[Mask, Mask], tolerance_px: float) -> None:
-    prediction, reference = pair
-    if not prediction.any() or not reference.any():
-        return
-    theirs = compute_surface_dice(
-        torch.from_numpy(prediction)[None, None],
-        torch.from_numpy(reference)[None, None],
-        class_thresholds=[float(tolerance_px)],
-        include_background=True,
-    )
-    ours = surface_dice(prediction=prediction, reference=reference, tolerance_px=tolerance_px)
-    assert ours == pytest.approx(float(theirs), abs=1e-7)
-
-
-@examples(200)
-@given(mask_pairs(), st.sampled_from([0, 1, 3]))
-def test_cropping_changes_nothing(pair: tuple[Mask, Mask], tolerance_px: float) -> None:
-    prediction, reference = pair
-    box = bounding_box(prediction | reference) or ()
-    cropped_prediction, cropped_reference = prediction[box], reference[box]
-    assert dice(prediction=cropped_prediction, reference=cropped_reference) == dice(
-        prediction=prediction, reference=reference
-    )
-    assert surface_dice(
-        prediction=cropped_prediction, reference=cropped_reference, tolerance_px=tolerance_px
-    ) == surface_dice(prediction=prediction, reference=reference, tolerance_px=tolerance_px)
-
-
-@examples(100)
-@given(mask_pairs())
-def test_is_symmetric_and_bounded(pair: tuple[Mask, Mask]) -> None:
-    one, other = pair
-    there = surface_dice(prediction=one, reference=other, tolerance_px=1)
-    assert there == surface_dice(prediction=other, reference=one, tolerance_px=1)
-    assert 0.0 <= there <= 1.0

@@ -63,11 +63,7 @@ def test_a_gap_makes_the_sum_unknown_only_where_it_counts() -> None:
     assert (runtime.of(["a", "c"]), runtime.of(["a", "b"]), runtime.of([])) == (9.0, None, 0.0)
     assert runtime.problem == "1 of 4 jobs have no duration that can be read: the time of their cases is unknown."
     assert runtime.warning is None
-
-
-def test_a_total_alone_is_the_time_of_any_cases() -> None:
-    assert Runtime(total_seconds=5.0).of(["a"]) == 5.0
-    assert Runtime().of(["a"]) is None
+    assert (Runtime(total_seconds=5.0).of(["a"]), Runtime().of(["a"])) == (5.0, None)
 
 
 def test_clocks_are_counted_and_long_lists_of_names_cut() -> None:

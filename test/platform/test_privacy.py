@@ -13,21 +13,20 @@ RESULTS = [
 ]
 
 
-def test_only_pseudonyms_are_anonymous() -> None:
+def test_only_pseudonyms_are_anonymous_and_they_are_stable_and_keyed() -> None:
     hidden = pseudonym("csv_0007", key=b"key")
     assert are_anonymous([hidden])
     assert not are_anonymous([])
     assert not are_anonymous([hidden, "csv_0007"])
     assert not are_anonymous(["case-1"])
+    assert pseudonym("csv_0007", key=b"key") == hidden
+    assert hidden not in (pseudonym("csv_0007", key=b"other"), pseudonym("csv_0008", key=b"key"))
 
 
-def test_full_is_sorted_by_name() -> None:
+def test_full_is_sorted_by_name_and_none_holds_nothing() -> None:
     rows = published_results(RESULTS, per_case="full", key=b"k", confidential=["true_class"])
     assert [row.case for row in rows] == ["alpha", "mid", "zeta"]
     assert rows[0].metrics["true_class"] == 1
-
-
-def test_none_holds_nothing() -> None:
     assert published_results(RESULTS, per_case="none", key=b"k", confidential=[]) == []
 
 
@@ -65,18 +64,10 @@ def test_groups_that_are_not_published_cannot_be_told_by_subtraction(sizes: list
     assert len(hidden) == min(allowed)
 
 
-def test_pseudonyms_are_stable_and_keyed() -> None:
-    assert pseudonym("alpha", key=b"k") == pseudonym("alpha", key=b"k")
-    assert pseudonym("alpha", key=b"k") != pseudonym("alpha", key=b"other")
-    assert pseudonym("alpha", key=b"k") != pseudonym("mid", key=b"k")
-
-
 def test_without_leaves_the_original_alone() -> None:
     figures = {"a": {"b": 1, "c": 2}, "d": 3}
     assert without(figures, ["a.b", "d"]) == {"a": {"c": 2}}
     assert figures == {"a": {"b": 1, "c": 2}, "d": 3}
-
-
-def test_a_path_through_a_list_means_each_of_its_objects() -> None:
+    # A path through a list means each of its objects.
     figures = {"steps": [{"dice": 1, "pairs": [1]}, {"dice": 0, "pairs": []}], "lesions": [1], "auc": 2}
     assert without(figures, ["lesions", "steps.pairs"]) == {"steps": [{"dice": 1}, {"dice": 0}], "auc": 2}

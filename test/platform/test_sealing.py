@@ -6,6 +6,8 @@ import re
 import shutil
 import stat
 import zlib
+from functools import reduce
+from operator import getitem
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +19,7 @@ from podium.cli.main import main
 from podium.errors import UsageError
 from podium.figures import agrees
 from podium.platform.metrics_file import MetricsFile
-from podium.platform.sealing import Belonging, decoded_key, new_key, open_box, read_key, seal
+from podium.platform.sealing import decoded_key, new_key, open_box, read_key, seal
 from podium.tools.ranking.documents import read_cohorts
 from podium.tools.ranking.rank import rank
 from podium.tools.ranking.schemes import RankingOptions
@@ -32,21 +34,17 @@ def key(tmp_path: Path) -> tuple[Path, str]:
     return path, new_key(path)
 
 
-def belonging(document: dict[str, Any]) -> Belonging:
-    return Belonging(challenge=document["challenge"], version=document["version"], settings=document["settings"])
-
-
 def sealed(document: dict[str, Any], public_key: str, *, truth: bytes = TRUTH) -> dict[str, Any]:
     """The document as a hidden phase publishes it: no rows, but a box of all."""
     whole = MetricsFile.model_validate_json(json.dumps(document))
-    box = seal(
-        whole.results,
-        whole.aggregates,
-        belonging=belonging(document),
-        ground_truth=truth,
-        public_key=public_key,
-    )
-    return {**document, "results": [], "sealed": box}
+    return {**document, "results": [], "sealed": seal(whole, ground_truth=truth, public_key=public_key)}
+
+
+def assert_closed(document: dict[str, Any], box: str, key: Path) -> None:
+    """The box cannot be opened."""
+    file = MetricsFile.model_validate_json(json.dumps(document)).model_copy(update={"sealed": box})
+    with pytest.raises(UsageError, match="cannot be opened"):
+        open_box(file, secret_key=read_key(key), label="x")
 
 
 def refusal(folder: Path, key: Path) -> str:
@@ -106,38 +104,30 @@ def test_the_wrong_key(tmp_path: Path, key: tuple[Path, str]) -> None:
 def test_a_box_changed_in_any_byte(key: tuple[Path, str]) -> None:
     path, public_key = key
     document = sealed(carotid_document(GOOD), public_key)
+    texts = ["", "no base64!", document["sealed"][:-8]]
     box = base64.b64decode(document["sealed"])
     for place in (0, 31, 32, len(box) // 2, len(box) - 1):
         changed = box[:place] + bytes([box[place] ^ 1]) + box[place + 1 :]
-        text = base64.b64encode(changed).decode()
-        with pytest.raises(UsageError, match="cannot be opened"):
-            open_box(text, belonging=belonging(document), secret_key=read_key(path), label="x")
-    for text in ("", "no base64!", document["sealed"][:-8]):
-        with pytest.raises(UsageError, match="cannot be opened"):
-            open_box(text, belonging=belonging(document), secret_key=read_key(path), label="x")
+        texts.append(base64.b64encode(changed).decode())
+    for text in texts:
+        assert_closed(document, text, path)
 
 
 @pytest.mark.parametrize(
-    ("field", "value", "words"),
+    ("path", "value", "words"),
     [
         ("challenge", "other", "belong to another file: they are from another challenge."),
         ("version", "9", "belong to another file: they are from another version."),
-        ("score", 99.0, "has a different aggregates.score than its sealed rows: one of them was replaced."),
-        ("time_score", 99.0, "has a different aggregates.time_score than its sealed rows: one of them was replaced."),
-        ("expected", 7, "expects 7 cases, but 6 are sealed."),
-        ("ignore_case", True, "belong to another file: they are from other settings."),
+        ("aggregates.score", 99.0, "a different aggregates.score than its sealed rows: one of them was replaced."),
+        ("aggregates.time_score", 99.0, "aggregates.time_score than its sealed rows: one of them was replaced."),
+        ("counts.expected", 7, "expects 7 cases, but 6 are sealed."),
+        ("settings.cases.ignore_case", True, "belong to another file: they are from other settings."),
     ],
 )
-def test_a_file_changed_in_any_field(tmp_path: Path, key: tuple[Path, str], field: str, value: Any, words: str) -> None:
+def test_a_file_changed_in_any_field(tmp_path: Path, key: tuple[Path, str], path: str, value: Any, words: str) -> None:
     document = json.loads(json.dumps(sealed(carotid_document(GOOD), key[1])))
-    if field in document:
-        document[field] = value
-    elif field in document["aggregates"]:
-        document["aggregates"][field] = value
-    elif field == "expected":
-        document["counts"]["expected"] = value
-    else:
-        document["settings"]["cases"][field] = value
+    *parents, last = path.split(".")
+    reduce(getitem, parents, document)[last] = value
     assert refusal(write_teams(tmp_path / "t", {"a": document}), key[0]).endswith(words)
 
 
@@ -167,9 +157,7 @@ def test_a_bomb_is_not_inflated(key: tuple[Path, str], monkeypatch: pytest.Monke
     monkeypatch.setattr("podium.platform.sealing._MOST_BYTES", 1000)
     bomb = zlib.compress(b" " * 10_000_000)
     box = base64.b64encode(SealedBox(PublicKey(decoded_key(key[1]))).encrypt(bomb)).decode()
-    document = carotid_document(GOOD)
-    with pytest.raises(UsageError, match="cannot be opened"):
-        open_box(box, belonging=belonging(document), secret_key=read_key(key[0]), label="x")
+    assert_closed(carotid_document(GOOD), box, key[0])
 
 
 @pytest.mark.parametrize(

@@ -6,9 +6,13 @@ import struct
 import tarfile
 import zipfile
 import zlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
+import pytest
+
+from podium.errors import Refused, SubmissionError
 from podium.readers.files import SafeFile
 from podium.readers.formats import format_of
 from podium.readers.formats.headers import ImageHeader
@@ -45,6 +49,16 @@ PIXELS = bytes(range(24))
 def safe(folder: Path, name: str, content: bytes) -> SafeFile:
     (folder / name).write_bytes(content)
     return SafeFile.inside(folder, name)
+
+
+def refusal(read: Callable[..., object], *arguments: Any, **options: Any) -> str:
+    """The words in which something is refused: one printable line without the path of a file."""
+    with pytest.raises((Refused, SubmissionError)) as caught:
+        read(*arguments, **options)
+    words = str(caught.value)
+    assert words.isprintable()
+    assert not [each for each in arguments if isinstance(each, SafeFile) and str(each.root) in words]
+    return words
 
 
 def header_of(file: SafeFile) -> ImageHeader:

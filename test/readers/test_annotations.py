@@ -10,19 +10,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from readers.made import refusal, safe
 
 from podium.errors import Refused
 from podium.readers import annotations
-from podium.readers.annotations import (
-    POINT_COLUMNS,
-    POINT_OPTIONAL,
-    Annotations,
-    boxes_of_json,
-    points_of_json,
-    points_of_rows,
-    read_boxes,
-    read_points,
-)
+from podium.readers.annotations import BOXES, POINTS, Annotations
 from podium.readers.files import SafeFile
 from podium.readers.text import read_table
 
@@ -31,16 +23,15 @@ SQUARE = [[0, 0, 0.5], [10, 0, 0.5], [10, 20, 0.5], [0, 20, 0.5]]
 
 
 def submitted(folder: Path, content: Any, name: str = "a.json") -> SafeFile:
-    (folder / name).write_bytes(content if isinstance(content, bytes) else json.dumps(content).encode())
-    return SafeFile.inside(folder, name)
+    return safe(folder, name, content if isinstance(content, bytes) else json.dumps(content).encode())
 
 
 def points(*entries: Any) -> Annotations:
-    return points_of_json({"type": "Multiple points", "points": list(entries), "version": VERSION}, name="a.json")
+    return POINTS.from_json({"type": "Multiple points", "points": list(entries), "version": VERSION}, name="a.json")
 
 
 def boxes(*entries: Any) -> Annotations:
-    return boxes_of_json({"type": "Multiple 2D bounding boxes", "boxes": list(entries)}, name="a.json")
+    return BOXES.from_json({"type": "Multiple 2D bounding boxes", "boxes": list(entries)}, name="a.json")
 
 
 def plain(found: Annotations) -> tuple[Any, Any, Any]:
@@ -58,11 +49,11 @@ def test_points_of_the_platform(tmp_path: Path) -> None:
         ],
         "version": VERSION,
     }
-    found = read_points(submitted(tmp_path, content))
+    found = POINTS.read(submitted(tmp_path, content))
     assert plain(found) == ([[14.5, 20, 0.5], [10, -5, 0]], [0.92, 1], ("mitotic figure", None))
     assert plain(found.named(["mitotic figure"])) == ([[14.5, 20, 0.5]], [0.92], ("mitotic figure",))
     one = {"version": VERSION, "type": "Point", "name": "test_name", "point": [0, 0, 0], "probability": 0.41}
-    assert plain(read_points(submitted(tmp_path, one))) == ([[0, 0, 0]], [0.41], ("test_name",))
+    assert plain(POINTS.read(submitted(tmp_path, one))) == ([[0, 0, 0]], [0.41], ("test_name",))
 
 
 def test_boxes_of_the_platform(tmp_path: Path) -> None:
@@ -72,9 +63,9 @@ def test_boxes_of_the_platform(tmp_path: Path) -> None:
         "version": VERSION,
     }
     box = [[0, 0, 0.5], [10, 20, 0.5]]
-    assert plain(read_boxes(submitted(tmp_path, content))) == ([box, box], None, ("foo", None))
+    assert plain(BOXES.read(submitted(tmp_path, content))) == ([box, box], None, ("foo", None))
     one = {"version": VERSION, "type": "2D bounding box", "corners": SQUARE, "probability": 0.2}
-    assert plain(read_boxes(submitted(tmp_path, one))) == ([box], [0.2], (None,))
+    assert plain(BOXES.read(submitted(tmp_path, one))) == ([box], [0.2], (None,))
 
 
 def test_corners_that_were_rounded_and_boxes_in_3d() -> None:
@@ -89,22 +80,22 @@ def test_corners_that_were_rounded_and_boxes_in_3d() -> None:
 def test_nothing_found_is_an_answer(tmp_path: Path) -> None:
     assert (points().coordinates.shape, len(points()), points().probabilities) == ((0, 3), 0, None)
     assert boxes().coordinates.shape == (0, 2, 3)
-    assert len(read_points(submitted(tmp_path, b"x,y,z,probability\n", "a.csv"))) == 0
+    assert len(POINTS.read(submitted(tmp_path, b"x,y,z,probability\n", "a.csv"))) == 0
 
 
 def test_csv(tmp_path: Path) -> None:
     content = b"name;probability;x;y\r\ncell;0.5;1;2\r\n;0.25;3;4\r\n"
-    assert plain(read_points(submitted(tmp_path, content, "a.csv"))) == ([[1, 2], [3, 4]], [0.5, 0.25], ("cell", None))
+    assert plain(POINTS.read(submitted(tmp_path, content, "a.csv"))) == ([[1, 2], [3, 4]], [0.5, 0.25], ("cell", None))
     content = b"x_min,y_min,z_min,x_max,y_max,z_max\n0,1,2,3,4,5\n"
-    assert plain(read_boxes(submitted(tmp_path, content, "a.csv"))) == ([[[0, 1, 2], [3, 4, 5]]], None, (None,))
+    assert plain(BOXES.read(submitted(tmp_path, content, "a.csv"))) == ([[[0, 1, 2], [3, 4, 5]]], None, (None,))
 
 
 def test_rows_of_a_table_of_all_cases(tmp_path: Path) -> None:
     file = submitted(tmp_path, b"case,x,y,z,probability\na,1,2,3,0.5\nb,1,2,3,0.5\na,4,5,6,2\n", "a.csv")
-    table = read_table(file, columns=POINT_COLUMNS, optional=POINT_OPTIONAL)
-    assert plain(points_of_rows(table.rows_of("b"), name="a.csv")) == ([[1, 2, 3]], [0.5], (None,))
+    table = read_table(file, columns=POINTS.columns, optional=POINTS.optional)
+    assert plain(POINTS.from_rows(table.rows_of("b"), name="a.csv")) == ([[1, 2, 3]], [0.5], (None,))
     with pytest.raises(Refused, match=r"^'a\.csv', line 4: the probability 2\.0 is not between 0 and 1\.$"):
-        points_of_rows(table.rows_of("a"), name="a.csv")
+        POINTS.from_rows(table.rows_of("a"), name="a.csv")
 
 
 @pytest.mark.parametrize(
@@ -130,9 +121,7 @@ def test_rows_of_a_table_of_all_cases(tmp_path: Path) -> None:
     ],
 )
 def test_what_is_no_list_of_points(tmp_path: Path, content: Any, words: str) -> None:
-    with pytest.raises(Refused) as refused:
-        read_points(submitted(tmp_path, content))
-    assert str(refused.value) == words
+    assert refusal(POINTS.read, submitted(tmp_path, content)) == words
 
 
 @pytest.mark.parametrize(
@@ -155,9 +144,7 @@ def test_what_is_no_list_of_points(tmp_path: Path, content: Any, words: str) -> 
     ],
 )
 def test_what_is_no_point(entry: Any, words: str) -> None:
-    with pytest.raises(Refused) as refused:
-        points({"point": [0, 0, 0], "probability": 0.5}, entry)
-    assert str(refused.value) == f"'a.json', point 2{words}"
+    assert refusal(points, {"point": [0, 0, 0], "probability": 0.5}, entry) == f"'a.json', point 2{words}"
 
 
 @pytest.mark.parametrize(
@@ -172,9 +159,7 @@ def test_what_is_no_point(entry: Any, words: str) -> None:
     ],
 )
 def test_what_is_no_box(corners: Any, words: str) -> None:
-    with pytest.raises(Refused) as refused:
-        boxes({"corners": corners})
-    assert str(refused.value) == f"'a.json', box 1{words}"
+    assert refusal(boxes, {"corners": corners}) == f"'a.json', box 1{words}"
 
 
 @pytest.mark.parametrize(
@@ -191,9 +176,7 @@ def test_what_is_no_table_of_points(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: bytes, words: str
 ) -> None:
     monkeypatch.setattr(annotations, "MAX_ANNOTATIONS", 5)
-    with pytest.raises(Refused) as refused:
-        read_points(submitted(tmp_path, content, "a.csv"))
-    assert str(refused.value) == words
+    assert refusal(POINTS.read, submitted(tmp_path, content, "a.csv")) == words
 
 
 @pytest.mark.parametrize(
@@ -204,9 +187,7 @@ def test_what_is_no_table_of_points(
     ],
 )
 def test_what_is_no_table_of_boxes(tmp_path: Path, content: bytes, words: str) -> None:
-    with pytest.raises(Refused) as refused:
-        read_boxes(submitted(tmp_path, content, "a.csv"))
-    assert str(refused.value) == words
+    assert refusal(BOXES.read, submitted(tmp_path, content, "a.csv")) == words
 
 
 def test_the_number_of_points_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,6 +3,7 @@
 import io
 import os
 import zipfile
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -10,9 +11,9 @@ import h5py
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from readers.made import safe
+from readers import made
+from readers.made import safe, zip_bytes
 
-from podium.errors import Refused
 from podium.readers.files import SafeFile
 from podium.readers.formats.arrays import MAX_ARRAY_BYTES, NpyFiles, open_npz
 from podium.readers.hdf5 import open_hdf5
@@ -25,14 +26,6 @@ FORMS = ["npy", "npz", "h5"]
 def npy_bytes(values: NDArray[Any]) -> bytes:
     buffer = io.BytesIO()
     np.save(buffer, values)
-    return buffer.getvalue()
-
-
-def npz_bytes(contents: dict[str, bytes], *, deflated: bool = True) -> bytes:
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED if deflated else zipfile.ZIP_STORED) as archive:
-        for name, content in contents.items():
-            archive.writestr(name, content)
     return buffer.getvalue()
 
 
@@ -54,11 +47,7 @@ def read(file: SafeFile, shape: tuple[int, ...] | None = None, *, max_bytes: int
         return read_all(source, shape)
 
 
-def refusal(file: SafeFile, shape: tuple[int, ...] | None = None, **options: int) -> str:
-    with pytest.raises(Refused) as caught:
-        read(file, shape, **options)
-    assert str(file.root) not in str(caught.value)
-    return str(caught.value)
+refusal = partial(made.refusal, read)
 
 
 def written(folder: Path, form: str, values: NDArray[Any]) -> tuple[SafeFile, str]:
@@ -69,7 +58,7 @@ def written(folder: Path, form: str, values: NDArray[Any]) -> tuple[SafeFile, st
         return SafeFile.inside(folder, "a.h5"), "'x' in 'a.h5'"
     if form == "npy":
         return safe(folder, "x.npy", npy_bytes(values)), "'x.npy'"
-    return safe(folder, "a.npz", npz_bytes({"x.npy": npy_bytes(values)})), "'x' in 'a.npz'"
+    return safe(folder, "a.npz", zip_bytes({"x.npy": npy_bytes(values)})), "'x' in 'a.npz'"
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -85,7 +74,7 @@ WRONG_SHAPES: list[tuple[NDArray[Any], tuple[int, ...], str]] = [
     (VALUES[:1, :1, :1], (2, 3, 20), "is 1 x 1 x 1, expected 2 x 3 x 20."),
     (VALUES[0], (2, 3, 20), "is 3 x 20, expected 2 x 3 x 20."),
     (VALUES[:, :, :1].copy(), (2, 3, 20), "is 2 x 3 x 1, expected 2 x 3 x 20."),
-    (np.array(0.0), (2, 3, 20), "is a single number, expected 2 x 3 x 20."),
+    (np.array(0.0), (2, 3, 20), "is a single value, expected 2 x 3 x 20."),
     (
         VALUES.transpose(0, 2, 1).copy(),
         (2, 3, 20),
@@ -206,7 +195,7 @@ def test_headers_are_refused_in_words(tmp_path: Path, content: bytes, words: str
 
 
 def test_an_incomplete_npz(tmp_path: Path) -> None:
-    content = npz_bytes({"x.npy": npy_bytes(VALUES)})
+    content = zip_bytes({"x.npy": npy_bytes(VALUES)})
     file = safe(tmp_path, "a.npz", content[: len(content) * 2 // 3])
     assert refusal(file) == "'a.npz' is a damaged or incomplete zip archive; pack it again."
 
@@ -219,44 +208,44 @@ def test_an_incomplete_npz(tmp_path: Path) -> None:
     ],
 )
 def test_a_flipped_bit_in_a_stored_npz(tmp_path: Path, shape: tuple[int, ...] | None, words: str) -> None:
-    content = bytearray(npz_bytes({"x.npy": npy_bytes(VALUES)}, deflated=False))
+    content = bytearray(zip_bytes({"x.npy": npy_bytes(VALUES)}, zipfile.ZIP_STORED))
     content[400] ^= 1
     assert refusal(safe(tmp_path, "a.npz", bytes(content)), shape) == words
 
 
 @pytest.mark.parametrize("shape", [None, VALUES.shape])
 def test_a_flipped_bit_in_a_deflated_npz(tmp_path: Path, shape: tuple[int, ...] | None) -> None:
-    content = bytearray(npz_bytes({"x.npy": npy_bytes(VALUES)}))
+    content = bytearray(zip_bytes({"x.npy": npy_bytes(VALUES)}))
     content[200] ^= 1
     message = refusal(safe(tmp_path, "a.npz", bytes(content)), shape)
     assert message.startswith(("'x' in 'a.npz' ", "'x.npy' in 'a.npz' "))
 
 
 @pytest.mark.parametrize("extra", [1, -1])
-def test_an_npz_that_holds_another_size_than_its_header_announces(tmp_path: Path, extra: int) -> None:
-    file = safe(tmp_path, "a.npz", npz_bytes({"x.npy": header_bytes(PLAIN) + bytes(480 + extra)}))
+def test_an_npz_that_holds_another_size_than_its_header_declares(tmp_path: Path, extra: int) -> None:
+    file = safe(tmp_path, "a.npz", zip_bytes({"x.npy": header_bytes(PLAIN) + bytes(480 + extra)}))
     words = f"'x' in 'a.npz' has {480 + extra} bytes of values, but its header declares 480."
     assert refusal(file) == refusal(file, VALUES.shape) == words
 
 
 def test_an_npz_that_unpacks_to_too_much(tmp_path: Path) -> None:
-    file = safe(tmp_path, "a.npz", npz_bytes({"x.npy": npy_bytes(VALUES), "y.npy": bytes(10_000)}))
+    file = safe(tmp_path, "a.npz", zip_bytes({"x.npy": npy_bytes(VALUES), "y.npy": bytes(10_000)}))
     assert refusal(file, max_bytes=10_000) == "'a.npz' unpacks to more than 10,000 bytes."
 
 
 def test_an_npz_of_too_many_members(tmp_path: Path) -> None:
-    file = safe(tmp_path, "a.npz", npz_bytes({f"{number}.npy": b"" for number in range(101)}))
+    file = safe(tmp_path, "a.npz", zip_bytes({f"{number}.npy": b"" for number in range(101)}))
     assert refusal(file) == "'a.npz' holds more than 100 files."
 
 
 def test_one_name_for_two_arrays(tmp_path: Path) -> None:
-    file = safe(tmp_path, "a.npz", npz_bytes({"a/x.npy": b"", "b/x.npy": b""}))
+    file = safe(tmp_path, "a.npz", zip_bytes({"a/x.npy": b"", "b/x.npy": b""}))
     assert refusal(file) == "'a.npz' holds two arrays 'x'."
 
 
 def test_what_is_no_array_is_passed_over(tmp_path: Path) -> None:
     members = {"deep/x.npy": npy_bytes(MARKS), "__MACOSX/x.npy": b"", "notes.txt": b""}
-    with open_npz(safe(tmp_path, "a.npz", npz_bytes(members)), max_bytes=10_000) as source:
+    with open_npz(safe(tmp_path, "a.npz", zip_bytes(members)), max_bytes=10_000) as source:
         assert source.names() == ("x",)
         assert source.shape("x") == (3, 4)
         assert source.has("x")

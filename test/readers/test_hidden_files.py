@@ -5,17 +5,17 @@ it without a word of the hidden content.
 """
 
 import io
-import struct
 import tarfile
 import zipfile
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import h5py
 import numpy as np
 import pytest
 import SimpleITK
-from readers.made import mha_header, nifti, safe
+from readers.made import mha_header, refusal, safe
 
 from podium.errors import Refused
 from podium.readers.archives import extract_archive
@@ -65,9 +65,7 @@ def test_metaimage_tricks_work_on_the_bare_library(hidden: Path, submission: Pat
 @pytest.mark.parametrize("trick", METAIMAGE_TRICKS)
 @pytest.mark.parametrize("name", ["a.mha", "a.mhd", "a.nii", "a.png"])
 def test_metaimage_tricks_are_refused(hidden: Path, submission: Path, trick: str, name: str) -> None:
-    with pytest.raises(Refused) as refusal:
-        read_image(safe(submission, name, METAIMAGE_TRICKS[trick](hidden)))
-    assert str(hidden) not in str(refusal.value)
+    assert str(hidden) not in refusal(read_image, safe(submission, name, METAIMAGE_TRICKS[trick](hidden)))
 
 
 @pytest.mark.parametrize("name", ["a.nrrd", "a.nhdr", "a.mha"])
@@ -78,12 +76,6 @@ def test_nrrd_with_a_data_file_is_refused(hidden: Path, submission: Path, name: 
         assert read_by_the_bare_library(file.path) == SECRET.tolist()
     with pytest.raises(Refused, match=r"send \.mha"):
         read_image(file)
-
-
-def test_a_nifti_pair_is_refused(submission: Path, hidden: Path) -> None:
-    (submission / "a.img").symlink_to(hidden / "mask.raw")
-    with pytest.raises(Refused, match="keeps its pixels in another file"):
-        read_image(safe(submission, "a.nii", nifti((6, 4), magic=b"ni1\0", pixels=b"")))
 
 
 def external_link(file: h5py.File, hidden: Path) -> None:
@@ -123,10 +115,8 @@ def test_hdf5_tricks_work_on_the_bare_library_and_are_refused(
         assert file["long_mask"][...].tolist() == SECRET.tolist()
     with open_hdf5(SafeFile.inside(submission, "a.h5")) as source:
         for look in (source.read, source.shape):
-            with pytest.raises(Refused) as refusal:
-                look("long_mask")
-            assert words in str(refusal.value)
-            assert str(hidden) not in str(refusal.value)
+            assert words in refusal(look, "long_mask")
+            assert str(hidden) not in refusal(look, "long_mask")
 
 
 def test_a_path_through_an_external_group_is_refused(hidden: Path, submission: Path) -> None:
@@ -139,48 +129,28 @@ def test_a_path_through_an_external_group_is_refused(hidden: Path, submission: P
         source.read("group/long_mask")
 
 
-def tar_with(kind: bytes, target: str, name: str = "a.h5") -> bytes:
+def tar_with(kind: bytes, target: str) -> bytes:
+    member = tarfile.TarInfo("a.h5")
+    member.type, member.linkname = kind, target
+    return member.tobuf() + bytes(1024)
+
+
+def zip_with_link(target: str) -> bytes:
+    member = zipfile.ZipInfo("a.h5")
+    member.create_system, member.external_attr = 3, 0o120777 << 16
     buffer = io.BytesIO()
-    with tarfile.open(fileobj=buffer, mode="w") as archive:
-        member = tarfile.TarInfo(name)
-        member.type, member.linkname = kind, target
-        archive.addfile(member)
+    with zipfile.ZipFile(buffer, "w") as archive:
+        archive.writestr(member, target)
     return buffer.getvalue()
 
 
-@pytest.mark.parametrize("kind", [tarfile.SYMTYPE, tarfile.LNKTYPE])
-def test_links_in_tars_are_left_out(hidden: Path, submission: Path, tmp_path: Path, kind: bytes) -> None:
-    file = safe(submission, "s.tar", tar_with(kind, str(hidden / "case_label.h5")))
+@pytest.mark.parametrize(
+    "packed", [partial(tar_with, tarfile.SYMTYPE), partial(tar_with, tarfile.LNKTYPE), zip_with_link]
+)
+def test_links_in_archives_are_left_out(
+    hidden: Path, submission: Path, tmp_path: Path, packed: Callable[[str], bytes]
+) -> None:
+    file = safe(submission, "s.archive", packed(str(hidden / "case_label.h5")))
     left_out = extract_archive(file, tmp_path / "out")
-    assert left_out == (("a.h5", "'a.h5' is a link in 's.tar'; put the file itself into the archive."),)
+    assert left_out == (("a.h5", "'a.h5' is a link in 's.archive'; put the file itself into the archive."),)
     assert list((tmp_path / "out").iterdir()) == []
-
-
-def test_links_in_zips_are_left_out(hidden: Path, submission: Path, tmp_path: Path) -> None:
-    member = zipfile.ZipInfo("a.h5")
-    member.create_system, member.external_attr = 3, 0o120777 << 16
-    with zipfile.ZipFile(submission / "s.zip", "w") as archive:
-        archive.writestr(member, str(hidden / "case_label.h5"))
-    left_out = extract_archive(SafeFile.inside(submission, "s.zip"), tmp_path / "out")
-    assert left_out == (("a.h5", "'a.h5' is a link in 's.zip'; put the file itself into the archive."),)
-    assert list((tmp_path / "out").iterdir()) == []
-
-
-def test_links_in_the_submission_are_refused(hidden: Path, submission: Path) -> None:
-    (submission / "a.h5").symlink_to(hidden / "case_label.h5")
-    with pytest.raises(Refused, match=r"'a.h5' is a symbolic link or is reached through one"):
-        SafeFile.inside(submission, "a.h5")
-
-
-def test_pickled_numpy_files_are_not_images(submission: Path) -> None:
-    np.save(submission / "a.npy", np.array([{}], dtype=object), allow_pickle=True)
-    with pytest.raises(Refused, match=r"'a.npy' is a numpy file, which is not accepted"):
-        read_image(SafeFile.inside(submission, "a.npy"))
-
-
-def test_memory_that_held_a_reference_is_not_handed_out(submission: Path) -> None:
-    """The library leaves what a short stream does not fill; on a used heap that is what was read before."""
-    packed = struct.pack(">BBH", 0x78, 0x01, 0)[:2] + b"\x03\x00" + b"\x00\x00\x00\x01"  # an empty zlib stream
-    header = {"CompressedData": "True", "CompressedDataSize": str(len(packed)), "DimSize": "300 300"}
-    with pytest.raises(Refused, match="unpacks to 0 bytes of pixels, but its header declares 90,000"):
-        read_image(safe(submission, "a.mha", mha_header(header) + packed))

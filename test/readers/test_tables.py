@@ -11,26 +11,15 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from readers.made import refusal, safe
 
 from podium.errors import Refused
-from podium.readers.files import SafeFile
 from podium.readers.text import CaseRows, read_rows, read_table
-
-
-def submitted(folder: Path, content: bytes, name: str = "a.csv") -> SafeFile:
-    (folder / name).write_bytes(content)
-    return SafeFile.inside(folder, name)
 
 
 def table(folder: Path, content: bytes | Any, name: str = "a.csv", **options: Any) -> CaseRows:
     text = content if isinstance(content, bytes) else json.dumps(content).encode()
-    return read_table(submitted(folder, text, name), **{"columns": ["score"], **options})
-
-
-def refusal(call: Any, *arguments: Any, **options: Any) -> str:
-    with pytest.raises(Refused) as refused:
-        call(*arguments, **options)
-    return str(refused.value)
+    return read_table(safe(folder, name, text), **{"columns": ["score"], **options})
 
 
 @pytest.mark.parametrize(
@@ -215,9 +204,9 @@ def test_bytes_are_limited(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_the_rows_of_one_case_are_refused_together(tmp_path: Path) -> None:
-    good = read_rows(submitted(tmp_path, b"x,y\n1,2\n3,4\n"), columns=["x", "y"])
+    good = read_rows(safe(tmp_path, "a.csv", b"x,y\n1,2\n3,4\n"), columns=["x", "y"])
     assert [(row.number("x"), row.line) for row in good] == [(1, 2), (3, 3)]
-    words = refusal(read_rows, submitted(tmp_path, b"x,y\n1,2,3\n"), columns=["x", "y"])
+    words = refusal(read_rows, safe(tmp_path, "a.csv", b"x,y\n1,2,3\n"), columns=["x", "y"])
     assert words == "'a.csv', line 2: there are more cells than columns (3 and 2)."
 
 

@@ -1,9 +1,10 @@
-"""The committed samples are what the generators write, small, and as varied as they claim to be."""
+"""The committed samples are what their generators write, small, and as varied as they claim to be."""
 
 import gzip
 import json
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 
 import h5py
@@ -12,33 +13,102 @@ import pytest
 import SimpleITK
 from places import ROOT
 
-from samples import carotid, carotid_cases, carotid_teams, expect_carotid
+from samples import arena_cases, carotid, carotid_cases, carotid_teams, freehand, lesions, lesions_cases, reports
+from samples.expected import EXPECTED, expect_freehand, write_expected
+from samples.freehand_scans import HEIGHT, PLANS, WIDTH, scans
+from samples.freehand_teams import C_SHAPE, LINE, S_SHAPE, TURN
+from samples.freehand_teams import teams as freehand_teams
+from samples.reports_cases import CASES
+from samples.reports_teams import INJECTION, WISDOM_INJECTED_CASE
+from samples.reports_teams import teams as reports_teams
 
-FOLDERS = (*carotid.FOLDERS, expect_carotid.EXPECTED)
+pytestmark = pytest.mark.slow
+
 AORTA = ROOT / carotid.SUBMISSIONS / "aorta"
+MOLAR, CUSPID, WISDOM = (ROOT / reports.SUBMISSIONS / team for team in ("molar", "cuspid", "wisdom"))
+ARENA_CASES = ROOT / arena_cases.ARENA_CASES
+WRITERS = {"carotid": carotid, "freehand": freehand, "lesions": lesions, "reports": reports}
+LARGEST = {"carotid": 5_000_000, "freehand": 3_000_000, "lesions": 2_000_000, "reports": 500_000}
 
 
-def contents(root: Path) -> dict[str, bytes]:
-    """Every generated file by name. Archives are compared unpacked: the system's zlib decides how they are packed."""
-    found = {}
-    for folder in FOLDERS:
-        for path in sorted(path for path in (root / folder).rglob("*") if path.is_file()):
-            data = path.read_bytes()
-            found[path.relative_to(root).as_posix()] = gzip.decompress(data) if path.suffix == ".gz" else data
-    return found
+def files_of(root: Path, *folders: Path) -> list[Path]:
+    return sorted(path for folder in folders for path in (root / folder).rglob("*") if path.is_file())
 
 
-def test_regenerating_gives_the_committed_bytes(tmp_path: Path) -> None:
-    carotid.write_samples(tmp_path)
-    expect_carotid.write_expected(tmp_path)
-    committed, regenerated = contents(ROOT), contents(tmp_path)
+def content(path: Path) -> object:
+    """What is in a file; unpacked, since the system's zlib decides how it is packed.
+
+    A file that was cut short on purpose has no content here: where it is cut depends on the packing.
+    """
+    try:
+        if path.suffix == ".gz":
+            return gzip.decompress(path.read_bytes())
+        if path.suffix == ".mha":
+            image = SimpleITK.ReadImage(str(path))
+            pixels = SimpleITK.GetArrayFromImage(image).tobytes()
+            return image.GetSpacing(), image.GetDirection(), pixels
+    except (EOFError, RuntimeError):
+        return None
+    if path.suffix in (".npz", ".zip"):
+        with zipfile.ZipFile(path) as archive:
+            return {member: archive.read(member) for member in archive.namelist()}
+    return path.read_bytes()
+
+
+def contents(root: Path, *folders: Path) -> dict[str, object]:
+    return {path.relative_to(root).as_posix(): content(path) for path in files_of(root, *folders)}
+
+
+@pytest.mark.parametrize("challenge", WRITERS)
+def test_regenerating_gives_the_committed_content(challenge: str, tmp_path: Path) -> None:
+    WRITERS[challenge].write_samples(tmp_path)
+    write_expected(tmp_path, challenge)
+    folders = (*WRITERS[challenge].FOLDERS, EXPECTED / challenge)
+    committed, regenerated = contents(ROOT, *folders), contents(tmp_path, *folders)
     assert sorted(committed) == sorted(regenerated)
     assert [name for name in committed if committed[name] != regenerated[name]] == []
 
 
-def test_all_samples_together_stay_below_five_megabytes() -> None:
-    sizes = [path.stat().st_size for folder in FOLDERS for path in (ROOT / folder).rglob("*") if path.is_file()]
-    assert 100_000 < sum(sizes) < 5_000_000
+def test_regenerating_gives_the_committed_arena_cases(tmp_path: Path) -> None:
+    arena_cases.write_samples(tmp_path)
+    committed, regenerated = contents(ROOT, arena_cases.ARENA_CASES), contents(tmp_path, arena_cases.ARENA_CASES)
+    assert sorted(committed) == sorted(regenerated)
+    assert [name for name in committed if committed[name] != regenerated[name]] == []
+
+
+@pytest.mark.parametrize("challenge", WRITERS)
+def test_the_samples_are_small(challenge: str) -> None:
+    sizes = [path.stat().st_size for path in files_of(ROOT, *WRITERS[challenge].FOLDERS, EXPECTED / challenge)]
+    assert 10_000 < sum(sizes) < LARGEST[challenge]
+
+
+def expected(challenge: str, team: str) -> dict:
+    return json.loads((ROOT / EXPECTED / challenge / f"{team}.json").read_text())
+
+
+@pytest.mark.parametrize(
+    ("challenge", "team", "counts"),
+    [
+        ("carotid", "aorta", (12, 12, 0, 0, 0)),
+        ("carotid", "bifurcation", (12, 12, 0, 0, 0)),
+        ("carotid", "carina", (12, 12, 0, 0, 0)),
+        ("carotid", "dropout", (12, 6, 5, 1, 1)),
+        ("freehand", "fathom", (4, 4, 0, 0, 0)),
+        ("freehand", "gyro", (4, 4, 0, 0, 0)),
+        ("freehand", "wander", (4, 2, 1, 1, 1)),
+    ],
+)
+def test_expected_counts(challenge: str, team: str, counts: tuple[int, ...]) -> None:
+    found = expected(challenge, team)["counts"]
+    assert tuple(found[key] for key in ("expected", "scored", "failed", "missing", "unmatched")) == counts
+
+
+@pytest.mark.parametrize(
+    ("team", "time_score"),
+    [("aorta", 87.5), ("bifurcation", 50), ("carina", 0), ("dropout", 100 * (180 - 26.5 - 90) / 120)],
+)
+def test_expected_time_scores(team: str, time_score: float) -> None:
+    assert expected("carotid", team)["aggregates"]["time_score"] == pytest.approx(time_score, abs=1e-9)
 
 
 def test_make_names_the_samples_it_knows() -> None:
@@ -151,16 +221,115 @@ def test_every_fault_of_dropout_is_in_its_file() -> None:
     assert sorted(json.loads((folder / "timing.json").read_text())["cases"]) == sorted(expected)
 
 
-@pytest.mark.parametrize(
-    ("team", "counts", "time_score"),
-    [
-        ("aorta", (12, 12, 0, 0, 0), 87.5),
-        ("bifurcation", (12, 12, 0, 0, 0), 50),
-        ("carina", (12, 12, 0, 0, 0), 0),
-        ("dropout", (12, 6, 5, 1, 1), 100 * (180 - 26.5 - 90) / 120),
-    ],
-)
-def test_expected_counts_and_time_scores(team: str, counts: tuple[int, ...], time_score: float) -> None:
-    expected = json.loads((ROOT / expect_carotid.EXPECTED / f"{team}.json").read_text())
-    assert tuple(expected["counts"][key] for key in ("expected", "scored", "failed", "missing", "unmatched")) == counts
-    assert expected["aggregates"]["time_score"] == pytest.approx(time_score, abs=1e-9)
+def test_scans_have_the_frames_and_landmarks_they_claim() -> None:
+    assert all(20 <= plan.frames <= 40 for plan in PLANS)
+    for plan in PLANS:
+        scan = scans()[plan.name]
+        assert scan.tool_to_camera.shape == (plan.frames, 4, 4)
+        assert scan.landmarks.min(axis=0).tolist() == [1, 1, 1]
+        assert scan.landmarks.max(axis=0).tolist() == [plan.frames - 1, WIDTH, HEIGHT]
+
+
+def test_the_teams_between_them_send_every_form() -> None:
+    fathom = ROOT / freehand.SUBMISSIONS / "fathom"
+    assert sorted(path.name for path in (fathom / TURN).iterdir()) == ["GL.npy", "GP.npy", "LL.npy", "LP.npy"]
+    assert np.load(fathom / f"{LINE}.npz")["GP"].dtype == np.float16
+    with h5py.File(fathom / f"{C_SHAPE}.h5") as file:
+        assert file["GP"].chunks == (1, 3, HEIGHT * WIDTH)
+        assert (file["GP"].compression, file["GP"].compression_opts, file["GP"].shuffle) == ("gzip", 1, True)
+    with h5py.File(fathom / f"{S_SHAPE}.h5") as file:
+        assert file["GP"].chunks == (7, 2, 500)
+        assert file["GP"].dtype == ">f4"
+    jobs = json.loads((ROOT / freehand.SUBMISSIONS / "gyro/predictions.json").read_text())
+    paths = sorted(job["outputs"][0]["interface"]["relative_path"] for job in jobs)
+    assert paths == ["displacement-fields.h5"] * 3 + ["displacement-fields.zip"]
+
+
+def test_one_scan_is_worse_than_not_moving() -> None:
+    row = expect_freehand(freehand_teams()["wander"])["results"][C_SHAPE]["metrics"]
+    assert row["final_score_unclipped"] < 0
+    assert row["final_score"] == 0
+
+
+def test_the_phantoms_are_as_planned() -> None:
+    assert [int(case.instances.max()) for case in lesions_cases.cases()] == [
+        plan.lesions for plan in lesions_cases.PLANS
+    ]
+    assert sorted(plan.lesions for plan in lesions_cases.PLANS)[0] == 0
+    assert sorted(plan.lesions for plan in lesions_cases.PLANS)[-1] == 60
+    assert all(
+        (np.unique(case.reference)[1:] % 3 == 0).all()
+        for case in lesions_cases.cases()
+        if case.plan.stored == "instances"
+    )
+
+
+def test_jobs_of_a_case_lie_scattered() -> None:
+    jobs = json.loads((ROOT / lesions.SUBMISSIONS / "ember/predictions.json").read_text())
+    names = [entry["image"]["name"] for job in jobs for entry in job["inputs"] if entry["interface"]["slug"] == "ct"]
+    assert len(jobs) == len(lesions_cases.PLANS) * 6
+    assert names != sorted(names)
+    assert {name.endswith("_0000.mha") for name in names} == {True, False}
+
+
+def test_dice_rises_for_both_teams() -> None:
+    for team in ("ember", "glow"):
+        curve = expected("lesions", team)["aggregates"]["dice_by_step"]
+        assert curve["5"] > curve["3"] > curve["0"]
+
+
+def test_there_are_twenty_reports_of_both_tasks() -> None:
+    assert sorted(path.stem for path in (ROOT / reports.REFERENCES).iterdir()) == sorted(CASES)
+    assert [sum(case.startswith(letter) for case in CASES) for letter in "BT"] == [10, 10]
+    assert any("’" in texts.reference and "è" in texts.reference for texts in CASES.values())
+
+
+def test_molar_is_an_algorithm_submission_in_no_order() -> None:
+    jobs = json.loads((MOLAR / "predictions.json").read_text())
+    assert len(jobs) == 20
+    names = [job["inputs"][0]["image"]["name"] for job in jobs]
+    assert names != sorted(names)
+    assert {job["inputs"][0]["interface"]["slug"] for job in jobs} == {"cbct-image", "intra-oral-scan"}
+    assert sum(job["pk"].startswith("job-") for job in jobs) == 2
+    inline = [job["outputs"][0]["value"] is not None for job in jobs]
+    assert (inline.count(True), inline.count(False)) == (10, 10)
+
+
+def test_cuspid_is_a_folder_of_texts() -> None:
+    files = sorted(path.suffix for path in (CUSPID / "texts").iterdir())
+    assert (files.count(".txt"), files.count(".json")) == (16, 4)
+    assert (CUSPID / "texts/B001.txt").read_bytes().startswith(b"\xef\xbb\xbf")
+
+
+def test_wisdom_is_one_file_with_gaps_and_an_injection() -> None:
+    sent = json.loads((WISDOM / "reports.json").read_text())
+    assert sorted(case for case, text in sent.items() if text == "") == ["B004", "B009"]
+    assert (sent["T003"], "T006" in sent, "T099" in sent) == (3.14, False, True)
+    assert sent[WISDOM_INJECTED_CASE] == INJECTION
+    assert "\r\n" in sent["B001"]
+
+
+def test_paraphrases_score_best() -> None:
+    scores = {team: expected("reports", team)["aggregates"]["score"] for team in reports_teams()}
+    assert max(scores, key=lambda team: scores[team]) == "molar"
+    assert min(scores.values()) > 0.1
+
+
+def test_every_reported_case_has_its_image() -> None:
+    scanned = {f"{case}/{name}" for case in arena_cases.SCANNED for name in ("front.png", "lower.ply", "upper.ply")}
+    single = {f"{case}.{'png' if case[0] == 'B' else 'mha'}" for case in CASES if case not in arena_cases.SCANNED}
+    assert {path.relative_to(ARENA_CASES).as_posix() for path in files_of(ARENA_CASES, Path())} == scanned | single
+
+
+def test_they_are_small_and_all_different() -> None:
+    files = [path.read_bytes() for path in files_of(ARENA_CASES, Path())]
+    assert sum(map(len, files)) < 1_900_000
+    assert len(set(files)) == len(files)
+
+
+def test_volumes_reach_from_air_to_metal() -> None:
+    """More greys than a screen has: they are worth a window."""
+    image = SimpleITK.ReadImage(str(ARENA_CASES / "T001.mha"))
+    assert image.GetSpacing() == (0.9, 0.9, 1.2)
+    values = SimpleITK.GetArrayFromImage(image)
+    assert (values.shape, values.dtype, values.min(), values.max()) == ((48, 96, 96), np.int16, -1000, 3000)

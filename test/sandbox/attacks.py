@@ -14,7 +14,6 @@ import mmap
 import os
 import resource
 import socket
-import struct
 import sys
 import tempfile
 import threading
@@ -28,8 +27,9 @@ from unittest.mock import patch
 from podium.errors import Refused
 from podium.kernel import Limits
 from podium.readers.files import SafeFile, open_beneath
-from podium.sandbox.decoders import decoders
+from podium.sandbox.client import decoders
 from podium.sandbox.lock import LANDLOCK, RLIMITS, SECCOMP, available_layers
+from podium.sandbox.wire import send
 
 sys.path.append(str(Path(__file__).resolve().parent))
 
@@ -84,10 +84,9 @@ def write_a_result(victim: Victim) -> bool:
     return Path(victim.output).write_text("forged", encoding="ascii") > 0
 
 
-def move_a_result(victim: Victim) -> bool:
+def move_a_result(victim: Victim) -> None:
     folder = Path(victim.output).parent
     folder.rename(folder.with_name("moved")).rename(folder)
-    return True
 
 
 def grow_a_file(victim: Victim) -> bool:
@@ -95,9 +94,8 @@ def grow_a_file(victim: Victim) -> bool:
         return os.write(stream.fileno(), b"0" * 4096) == 4096
 
 
-def grow_memory_that_looks_like_a_file(_: Victim) -> bool:
+def grow_memory_that_looks_like_a_file(_: Victim) -> None:
     os.ftruncate(os.memfd_create("more"), 64 * MIB)
-    return True
 
 
 def read_the_memory_of_the_worker(victim: Victim) -> bool:
@@ -118,9 +116,8 @@ def trace_the_worker(victim: Victim) -> bool:
     return ctypes.CDLL(None).ptrace(PTRACE_SEIZE, victim.worker, None, None) == 0
 
 
-def signal_the_worker(victim: Victim) -> bool:
+def signal_the_worker(victim: Victim) -> None:
     os.kill(victim.worker, 0)
-    return True
 
 
 def connect(victim: Victim) -> bool:
@@ -134,22 +131,19 @@ def execute_a_program(victim: Victim) -> bool:
     os.execv(sys.executable, [sys.executable, "-ISc", f"open({victim.output!r}, 'w').write('forged')"])
 
 
-def start_a_process(_: Victim) -> bool:
+def start_a_process(_: Victim) -> None:
     if os.fork() == 0:
         os._exit(0)
-    return True
 
 
-def start_a_thread(_: Victim) -> bool:
+def start_a_thread(_: Victim) -> None:
     thread = threading.Thread(target=int)
     thread.start()
     thread.join()
-    return True
 
 
-def make_code(_: Victim) -> bool:
+def make_code(_: Victim) -> None:
     mmap.mmap(-1, 4096, prot=mmap.PROT_READ | mmap.PROT_WRITE | mmap.PROT_EXEC).close()
-    return True
 
 
 def fill_the_memory(_: Victim) -> bool:
@@ -170,49 +164,42 @@ def limit_the_worker(victim: Victim) -> bool:
     return resource.prlimit(victim.worker, resource.RLIMIT_CORE, now) == now
 
 
-def slow_the_worker_down(victim: Victim) -> bool:
+def slow_the_worker_down(victim: Victim) -> None:
     os.setpriority(os.PRIO_PROCESS, victim.worker, os.getpriority(os.PRIO_PROCESS, victim.worker))
-    return True
 
 
-def let_the_worker_wait_for_others(victim: Victim) -> bool:
+def let_the_worker_wait_for_others(victim: Victim) -> None:
     os.sched_setscheduler(victim.worker, os.sched_getscheduler(victim.worker), os.sched_param(0))
-    return True
 
 
-def tie_the_worker_to_a_core(victim: Victim) -> bool:
+def tie_the_worker_to_a_core(victim: Victim) -> None:
     os.sched_setaffinity(victim.worker, os.sched_getaffinity(victim.worker))
-    return True
 
 
-def let_the_kernel_signal_the_worker(victim: Victim) -> bool:
+def let_the_kernel_signal_the_worker(victim: Victim) -> None:
     fcntl.fcntl(CHANNEL, fcntl.F_SETOWN, victim.worker)
-    return True
 
 
-def close_the_folder_of_results(victim: Victim) -> bool:
+def close_the_folder_of_results(victim: Victim) -> None:
     Path(victim.output).parent.chmod(0o700)
-    return True
 
 
-def change_the_time_of_a_folder(victim: Victim) -> bool:
+def change_the_time_of_a_folder(victim: Victim) -> None:
     os.utime(Path(victim.output).parent, (0, 0))
-    return True
 
 
 def open_many_files(_: Victim) -> bool:
     return len([os.dup(0) for _ in range(64)]) == 64
 
 
-def run_for_ever(_: Victim) -> bool:
+def run_for_ever(_: Victim) -> None:
     """Longer than the CPU seconds it is given; without a limit nobody would stop it."""
     # A busy machine ends a process some time after its limit.
     while sum(os.times()[:2]) < CPU_SECONDS + 2:
         pass
-    return True
 
 
-ATTACKS: Mapping[Callable[[Victim], bool], tuple[str, ...]] = {
+ATTACKS: Mapping[Callable[[Victim], bool | None], tuple[str, ...]] = {
     read_a_reference: (LANDLOCK, SECCOMP),
     read_a_reference_by_another_call: (LANDLOCK, SECCOMP),
     read_a_reference_through_proc: (LANDLOCK, SECCOMP, CLOSED),
@@ -244,7 +231,8 @@ ATTACKS: Mapping[Callable[[Victim], bool], tuple[str, ...]] = {
     open_many_files: (RLIMITS,),
     run_for_ever: (RLIMITS,),
 }
-"""Every attack, and the layers of which each alone refuses it."""
+"""Every attack, and the layers of which each alone refuses it. One that ends without an error, and does not return
+False, has succeeded."""
 
 BY_NAME = {attack.__name__: attack for attack in ATTACKS}
 
@@ -252,18 +240,18 @@ BY_NAME = {attack.__name__: attack for attack in ATTACKS}
 def take_over() -> None:
     """Runs in a zygote: what its decoders do with a file from now on. The file is read first, so that its library is
     in the midst of things."""
-    from podium.sandbox import decoder
+    from podium.sandbox import server
 
-    honest = decoder.READERS
+    honest = server.READERS
 
-    def taken_over(opened: decoder.OpenFile, *, attack: str, victim: dict[str, Any]) -> decoder.Answer:
+    def taken_over(opened: server.OpenFile, *, attack: str, victim: dict[str, Any]) -> server.Content:
         if opened.file.name.endswith(".h5"):
             honest["hdf5.names"](opened, file_bytes=MIB)
         else:
             honest["image"](opened, shape=None, max_bytes=MIB)
-        return GAINED if BY_NAME[attack](Victim(**victim)) else "nothing", None
+        return "nothing" if BY_NAME[attack](Victim(**victim)) is False else GAINED, None
 
-    vars(decoder)["READERS"] = {"attack": taken_over}
+    vars(server)["READERS"] = {"attack": taken_over}
 
 
 def play(layers: Sequence[str], files: Sequence[Path], reference: Path, folder: Path) -> dict[str, bool]:
@@ -307,9 +295,9 @@ def play(layers: Sequence[str], files: Sequence[Path], reference: Path, folder: 
 
 @contextmanager
 def locked_by(layers: Sequence[str]) -> Iterator[None]:
-    closed = nullcontext() if CLOSED in layers else patch("podium.sandbox.decoders.closed_to_others", nullcontext)
+    closed = nullcontext() if CLOSED in layers else patch("podium.sandbox.client.closed_to_others", nullcontext)
     locks = [layer for layer in layers if layer != CLOSED]
-    with closed, patch("podium.sandbox.decoders.available_layers", lambda: locks):
+    with closed, patch("podium.sandbox.client.available_layers", lambda: locks):
         yield
 
 
@@ -359,34 +347,15 @@ def _may_copy_memory() -> bool:
     return copy_the_memory_of_the_worker(Victim("", "", "", os.getpid(), 0, ctypes.addressof(secret)))
 
 
-def _announced(channel: socket.socket, shape: Sequence[int], dtype: str) -> None:
-    content = json.dumps({"value": None, "array": {"shape": list(shape), "dtype": dtype}}).encode()
-    channel.sendall(struct.pack("!I", len(content)) + content)
-
-
 def lie_about_the_shape(channel: socket.socket, shape: Sequence[int]) -> None:
-    _announced(channel, [*shape, 2], "|u1")
+    send(channel, {"value": None, "array": {"shape": [*shape, 2], "dtype": "|u1"}})
     channel.sendall(bytes(2 * math.prod(shape)))
 
 
-def lie_about_the_type(channel: socket.socket, shape: Sequence[int]) -> None:
-    _announced(channel, shape, "|O")
-    channel.sendall(bytes(8 * math.prod(shape)))
-
-
-def lie_about_the_length(channel: socket.socket, _: Sequence[int]) -> None:
-    channel.sendall(struct.pack("!I", 2**32 - 1))
-
-
 def send_fewer_bytes(channel: socket.socket, shape: Sequence[int]) -> None:
-    _announced(channel, shape, "|u1")
+    send(channel, {"value": None, "array": {"shape": list(shape), "dtype": "|u1"}})
     channel.sendall(bytes(math.prod(shape) - 1))
     os._exit(0)
-
-
-def send_more_bytes(channel: socket.socket, shape: Sequence[int]) -> None:
-    _announced(channel, shape, "|u1")
-    channel.sendall(bytes(math.prod(shape) + 100_000))
 
 
 def crash(_: socket.socket, __: Sequence[int]) -> None:
@@ -406,22 +375,19 @@ def never_end(_: socket.socket, __: Sequence[int]) -> None:
 
 CASES: Mapping[str, Callable[[socket.socket, Sequence[int]], None]] = {
     "csv_0007": lie_about_the_shape,
-    "csv_0023": lie_about_the_type,
-    "csv_0042": lie_about_the_length,
     "csv_0058": send_fewer_bytes,
-    "csv_0071": send_more_bytes,
     "csv_0090": crash,
     "csv_0113": fill_all_memory,
     "csv_0128": never_end,
 }
-"""Cases of a carotid sample, and what the decoder of each sends back instead of the values."""
+"""Cases of a carotid sample, and what the decoder of each does instead; test_lies.py has every kind of wrong reply."""
 
 
 def take_over_some_cases() -> None:
     """Runs in a zygote."""
-    from podium.sandbox import decoder
+    from podium.sandbox import server
 
-    honest = vars(decoder)["_answer"]
+    honest = vars(server)["_reply"]
 
     def answer(channel: socket.socket, opened: Any, reader: str, options: dict[str, Any]) -> None:
         bad = next((CASES[case] for case in CASES if case in opened.file.name), None)
@@ -430,7 +396,7 @@ def take_over_some_cases() -> None:
         else:
             honest(channel, opened, reader, options)
 
-    vars(decoder)["_answer"] = answer
+    vars(server)["_reply"] = answer
 
 
 def evaluate(layers: Sequence[str], arguments: Sequence[str]) -> int:
@@ -439,7 +405,7 @@ def evaluate(layers: Sequence[str], arguments: Sequence[str]) -> int:
     here = Path(__file__).resolve().parent
     code = f"sys.path.append({str(here)!r}); import attacks; attacks.take_over_some_cases()"
     few = Limits(memory_bytes=256 * MIB, cpu_seconds=CPU_SECONDS)
-    with locked_by(layers), zygotes_running(code), patch("podium.sandbox.decoders.Limits", lambda: few):
+    with locked_by(layers), zygotes_running(code), patch("podium.sandbox.client.Limits", lambda: few):
         return main(["evaluate", *arguments])
 
 

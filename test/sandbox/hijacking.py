@@ -7,11 +7,10 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
-from podium.sandbox import decoders
+from podium.sandbox import client
 
 _BEFORE = "from podium.sandbox.zygote import begin;"
 
@@ -19,20 +18,20 @@ _BEFORE = "from podium.sandbox.zygote import begin;"
 @contextmanager
 def zygotes_running(code: str) -> Iterator[None]:
     """Zygotes that are started meanwhile run `code` first, one line."""
-    real = decoders.program
+    real = client.program
 
     def program(*given: Any) -> str:
         changed = real(*given).replace(_BEFORE, f"{code}; {_BEFORE}")
         assert code in changed
         return changed
 
-    with patch.object(decoders, "program", program):
+    with patch.object(client, "program", program):
         yield
 
 
 @contextmanager
 def decoders_with(module: str, **replaced: Any) -> Iterator[None]:
-    """Decoders started meanwhile have these attributes of podium.sandbox.decoder; functions come from `module`."""
+    """Decoders started meanwhile have these attributes of podium.sandbox.server; functions come from `module`."""
     import cloudpickle
 
     cloudpickle.register_pickle_by_value(sys.modules[module])
@@ -40,9 +39,6 @@ def decoders_with(module: str, **replaced: Any) -> Iterator[None]:
         file.write(cloudpickle.dumps(replaced))
         file.flush()
         load = f"cloudpickle.loads(pathlib.Path({file.name!r}).read_bytes())"
-        code = f"import cloudpickle, pathlib, podium.sandbox.decoder; vars(podium.sandbox.decoder).update({load})"
+        code = f"import cloudpickle, pathlib, podium.sandbox.server; vars(podium.sandbox.server).update({load})"
         with zygotes_running(code):
             yield
-
-
-FOLDER = Path(__file__).resolve().parent

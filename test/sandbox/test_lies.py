@@ -1,4 +1,4 @@
-"""What a decoder may answer: only what was asked for. Anything else costs its file, in a clear sentence."""
+"""A decoder may reply with what was asked for and nothing else. Any other reply costs its file, in a clear sentence."""
 
 import json
 import mmap
@@ -7,28 +7,32 @@ import socket
 import struct
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-import SimpleITK as sitk
 from sandbox.hijacking import decoders_with
 
-from podium.errors import Refused
+from podium.errors import ReaderDied, Refused
 from podium.kernel import Limits
-from podium.readers.files import SafeFile, decoded_by
+from podium.readers.decoding import decoded_by
+from podium.readers.files import SafeFile
 from podium.readers.hdf5 import open_hdf5
 from podium.readers.images import read_image
 from podium.readers.volumes import read_label_volume, read_mask_volume
-from podium.sandbox.decoders import Decoders, checked_place, decoders, started
+from podium.sandbox.client import Decoders, checked_place, decoders, started
 from podium.sandbox.wire import INLINE_BYTES, EndedError, Expected, ProtocolError, receive_descriptors
+
+pytestmark = pytest.mark.slow
 
 SHAPE = (4, 6)
 LARGE = (2 * INLINE_BYTES,)
 FLAT = [[1.0, 1.0], [0.0, 0.0], [1.0, 0.0, 0.0, 1.0]]
 HONEST = {"value": FLAT, "array": {"shape": list(SHAPE), "dtype": "|u1"}}
-CONTRADICTS = "gave an answer that contradicts itself"
+VOLUME = [[1.0] * 3, [0.0] * 3, [0.0] * 9, [2, 3, 4]]
+INCONSISTENT = "'a.png' could not be decoded consistently; re-save the file."
 
 
 def packed(message: Any) -> bytes:
@@ -40,78 +44,131 @@ def announced(**changes: Any) -> bytes:
     return packed({**HONEST, "array": {**HONEST["array"], **changes}}) + bytes(24)  # type: ignore[dict-item]
 
 
-@pytest.fixture
-def file(tmp_path: Path) -> SafeFile:
-    sitk.WriteImage(sitk.GetImageFromArray(np.arange(24, dtype=np.uint8).reshape(SHAPE)), tmp_path / "a.png")
-    return SafeFile.inside(tmp_path, "a.png")
+def volume(shape: list[int], dtype: str, content: bytes = bytes(24)) -> bytes:
+    return packed({"value": VOLUME, "array": {"shape": shape, "dtype": dtype}}) + content
 
 
-def answering(answer: Callable[[socket.socket], None]) -> AbstractContextManager[None]:
-    return decoders_with(__name__, _answer=lambda channel, *_: answer(channel))
+def voxels(*places: int, value: Any = VOLUME) -> bytes:
+    """The voxels of a mask."""
+    numbers = np.array(places, "<u4")
+    return packed({"value": value, "array": {"shape": [len(numbers)], "dtype": "<u4"}}) + numbers.tobytes()
+
+
+def labelled_voxels(*places_and_labels: tuple[int, int]) -> bytes:
+    """Voxels, each with its label."""
+    numbers = np.array([place << 32 | label for place, label in places_and_labels], "<u8")
+    return volume([len(numbers)], "<u8", numbers.tobytes())
 
 
 def echo(channel: socket.socket, opened: Any, *_: object) -> None:
-    """Answers with what is in the file."""
+    """Reply with the bytes of the file."""
     with opened.file.open() as stream:
         channel.sendall(stream.read())
 
 
 @pytest.fixture(scope="module")
 def echoes() -> Iterator[Decoders]:
-    """Decoders whose answer is the content of their file: the same processes for many lies."""
+    """Decoders that reply with the bytes of their file: the same processes serve many lies."""
     with ExitStack() as stack:
-        with decoders_with(__name__, _answer=echo):
+        with decoders_with(__name__, _reply=echo):
             found = stack.enter_context(started(Limits(), libraries=("SimpleITK",)))
         yield found
 
 
 @pytest.fixture
-def echoing(echoes: Decoders) -> Iterator[None]:
+def echoing(echoes: Decoders) -> Iterator[Decoders]:
     with decoded_by(echoes):
-        yield
+        yield echoes
 
 
-def test_the_truth_is_believed(file: SafeFile) -> None:
-    with answering(lambda channel: channel.sendall(packed(HONEST) + bytes(range(24)))), decoders():
-        image = read_image(file, shape=SHAPE)
-    assert image.array.tolist() == np.arange(24).reshape(SHAPE).tolist()
-    assert (image.spacing, image.origin) == ((1.0, 1.0), (0.0, 0.0))
+@pytest.fixture
+def file(tmp_path: Path) -> SafeFile:
+    (tmp_path / "a.png").touch()
+    return SafeFile.inside(tmp_path, "a.png")
+
+
+def replying(reply: Callable[[socket.socket], None]) -> AbstractContextManager[None]:
+    return decoders_with(__name__, _reply=lambda channel, *_: reply(channel))
+
+
+IMAGE = partial(read_image, shape=SHAPE)
+MASK = partial(read_mask_volume, shape=(2, 3, 4))
+LABELS = partial(read_label_volume, shape=(2, 3, 4))
+LABELLED_VOXELS = partial(LABELS, as_voxels=True)
 
 
 @pytest.mark.usefixtures("echoing")
-@pytest.mark.parametrize(
-    "lie",
-    {
-        "another shape": announced(shape=[6, 4]),
-        "fewer axes": announced(shape=[24]),
-        "a negative length": announced(shape=[-4, -6]),
-        "a length that is no number": announced(shape=[4, "6"]),
-        "a length that is true": announced(shape=[24, True]),
-        "no shape": announced(shape=None),
-        "more axes than there can be": announced(shape=[1] * 4000),
-        "objects": announced(dtype="|O"),
-        "text": announced(dtype="<U1"),
-        "records": announced(dtype=[["a", "<u1"]]),
-        "large numbers": announced(dtype="<f16"),
-        "a foreign byte order": announced(dtype=">u2"),
-        "no array": packed({"value": FLAT}),
-        "no value": packed({"array": HONEST["array"]}),
-        "no geometry": packed({**HONEST, "value": None}) + bytes(24),
-        "half a geometry": packed({**HONEST, "value": FLAT[:2]}) + bytes(24),
-        "a geometry of text": packed({**HONEST, "value": [["a", "b"], *FLAT[1:]]}) + bytes(24),
-        "a list": packed([HONEST]),
-        "garbage": struct.pack("!I", 8) + b"\x80\x04garbage",
-        "a pickle": struct.pack("!I", 15) + b"cos\nsystem\n(S'x'",
-        "endless nesting": struct.pack("!I", 200_000) + b"[" * 200_000,
-        "a message of gigabytes": struct.pack("!I", 2**32 - 1),
-    }.items(),
-    ids=lambda lie: lie[0],
-)
-def test_a_lie_costs_the_file(file: SafeFile, lie: tuple[str, bytes]) -> None:
-    file.path.write_bytes(lie[1])
-    with pytest.raises(Refused, match=CONTRADICTS) as caught:
-        read_image(file, shape=SHAPE)
-    assert str(caught.value).startswith("Reading 'a.png'")
+def test_an_honest_reply_is_used(file: SafeFile) -> None:
+    file.path.write_bytes(packed(HONEST) + bytes(range(24)))
+    image = IMAGE(file)
+    assert image.array.tolist() == np.arange(24).reshape(SHAPE).tolist()
+    assert (image.spacing, image.origin) == ((1.0, 1.0), (0.0, 0.0))
+    file.path.write_bytes(voxels(0, 23))
+    assert np.flatnonzero(MASK(file).labels).tolist() == [0, 23]
+    file.path.write_bytes(labelled_voxels((0, 7), (23, 300)))
+    assert LABELLED_VOXELS(file).labels.reshape(-1)[[0, 1, 23]].tolist() == [7, 0, 300]
+
+
+LIES: dict[str, tuple[Callable[[SafeFile], Any], bytes]] = {
+    "another shape": (IMAGE, announced(shape=[6, 4])),
+    "fewer axes": (IMAGE, announced(shape=[24])),
+    "a negative length": (IMAGE, announced(shape=[-4, -6])),
+    "a length that is no number": (IMAGE, announced(shape=[4, "6"])),
+    "a length that is true": (IMAGE, announced(shape=[24, True])),
+    "no shape": (IMAGE, announced(shape=None)),
+    "more axes than there can be": (IMAGE, announced(shape=[1] * 4000)),
+    "objects": (IMAGE, announced(dtype="|O")),
+    "text": (IMAGE, announced(dtype="<U1")),
+    "records": (IMAGE, announced(dtype=[["a", "<u1"]])),
+    "large numbers": (IMAGE, announced(dtype="<f16")),
+    "a foreign byte order": (IMAGE, announced(dtype=">u2")),
+    "no array": (IMAGE, packed({"value": FLAT})),
+    "no value": (IMAGE, packed({"array": HONEST["array"]})),
+    "no geometry": (IMAGE, packed({**HONEST, "value": None}) + bytes(24)),
+    "half a geometry": (IMAGE, packed({**HONEST, "value": FLAT[:2]}) + bytes(24)),
+    "a geometry of text": (IMAGE, packed({**HONEST, "value": [["a", "b"], *FLAT[1:]]}) + bytes(24)),
+    "a list": (IMAGE, packed([HONEST])),
+    "garbage": (IMAGE, struct.pack("!I", 8) + b"\x80\x04garbage"),
+    "a pickle": (IMAGE, struct.pack("!I", 15) + b"cos\nsystem\n(S'x'"),
+    "endless nesting": (IMAGE, struct.pack("!I", 200_000) + b"[" * 200_000),
+    "a message of gigabytes": (IMAGE, struct.pack("!I", 2**32 - 1)),
+    "2 in a mask": (MASK, volume([2, 3, 4], "|u1", bytes(23) + b"\2")),
+    "labels in a mask": (MASK, labelled_voxels((0, 1), (1, 2))),
+    "a voxel beyond the end": (MASK, voxels(0, 24)),
+    "voxels in no order": (MASK, voxels(3, 2)),
+    "a voxel twice": (MASK, voxels(3, 3)),
+    "voxels of another type": (MASK, volume([2], "<f4", bytes(8))),
+    "a volume of another shape": (MASK, voxels(0, value=[*VOLUME[:3], [4, 3, 2]])),
+    "a volume without a shape": (MASK, voxels(0, value=VOLUME[:3])),
+    "a volume of a negative shape": (MASK, voxels(0, value=[*VOLUME[:3], [2, 3, -4]])),
+    "a volume without a geometry": (MASK, voxels(0, value=[None, *VOLUME[1:]])),
+    "labels of another shape": (MASK, volume([4, 3, 2], "|u1")),
+    "nothing": (MASK, packed({"value": None})),
+    "more voxels than a file may have": (read_mask_volume, voxels(0, value=[*VOLUME[:3], [2**20] * 3])),
+    "voxels that were not asked for": (LABELS, labelled_voxels((0, 1))),
+    "a voxel of the background": (LABELLED_VOXELS, labelled_voxels((0, 1), (1, 0))),
+    "a labelled voxel beyond the end": (LABELLED_VOXELS, labelled_voxels((0, 1), (24, 1))),
+    "labelled voxels in no order": (LABELLED_VOXELS, labelled_voxels((3, 1), (2, 1))),
+    "a labelled voxel twice": (LABELLED_VOXELS, labelled_voxels((3, 1), (3, 2))),
+    "voxels without labels": (LABELLED_VOXELS, voxels(0, 1)),
+}
+
+
+@pytest.mark.usefixtures("echoing")
+@pytest.mark.parametrize(("read", "lie"), LIES.values(), ids=LIES.keys())
+def test_a_lie_costs_the_file(file: SafeFile, read: Callable[[SafeFile], Any], lie: bytes) -> None:
+    file.path.write_bytes(lie)
+    with pytest.raises(Refused) as caught:
+        read(file)
+    assert str(caught.value) == INCONSISTENT
+
+
+@pytest.mark.usefixtures("echoing")
+def test_booleans_are_true_or_false(file: SafeFile) -> None:
+    message = {"value": None, "array": {"shape": [4], "dtype": "|b1"}}
+    file.path.write_bytes(packed(message) + b"\0\1\2\3")
+    with open_hdf5(file) as source, pytest.raises(Refused, match=INCONSISTENT):
+        source.read("mask", shape=(4,))
 
 
 def test_fewer_bytes_than_announced_cost_the_file(file: SafeFile) -> None:
@@ -119,19 +176,18 @@ def test_fewer_bytes_than_announced_cost_the_file(file: SafeFile) -> None:
         channel.sendall(packed(HONEST) + bytes(23))
         os._exit(0)
 
-    with answering(cut_short), decoders(), pytest.raises(Refused, match="ended its process 2 times"):
-        read_image(file, shape=SHAPE)
+    with replying(cut_short), decoders(), pytest.raises(ReaderDied):
+        IMAGE(file)
 
 
-def test_more_bytes_than_announced_are_not_part_of_the_next_answer(file: SafeFile) -> None:
+def test_more_bytes_than_announced_are_not_part_of_the_next_reply(file: SafeFile, echoing: Decoders) -> None:
     expected = Expected(shape=SHAPE, max_bytes=24)
-    with answering(lambda channel: channel.sendall(packed(HONEST) + bytes(24 + 7))), decoders() as found:
-        assert found is not None
-        with found.session(file) as session:
+    file.path.write_bytes(packed(HONEST) + bytes(24 + 7))
+    with echoing.session(file) as session:
+        session.ask("image", expected=expected)
+        with pytest.raises(Refused, match=INCONSISTENT):
             session.ask("image", expected=expected)
-            with pytest.raises(Refused, match=CONTRADICTS):
-                session.ask("image", expected=expected)
-        assert read_image(file, shape=SHAPE).array.shape == SHAPE  # another decoder's
+    assert IMAGE(file).array.shape == SHAPE  # another decoder's
 
 
 def test_large_memory_must_be_given_up_before_it_is_used(file: SafeFile) -> None:
@@ -144,9 +200,9 @@ def test_large_memory_must_be_given_up_before_it_is_used(file: SafeFile) -> None
         kept.append(mmap.mmap(memory, LARGE[0]))
         channel.sendall(packed({"written": True}))
 
-    with answering(keep), decoders() as found:
+    with replying(keep), decoders() as found:
         assert found is not None
-        with found.session(file) as session, pytest.raises(Refused, match=CONTRADICTS):
+        with found.session(file) as session, pytest.raises(Refused, match=INCONSISTENT):
             session.ask("image", expected=Expected(shape=LARGE, max_bytes=LARGE[0]))
 
 
@@ -159,134 +215,29 @@ def test_large_memory_cannot_be_resized(file: SafeFile, monkeypatch: pytest.Monk
         except OSError:
             channel.sendall(packed({"written": True}))
 
-    monkeypatch.setattr("podium.sandbox.decoders.available_layers", tuple)  # the seals alone
-    with answering(resize), decoders() as found:
+    monkeypatch.setattr("podium.sandbox.client.available_layers", tuple)  # the seals alone
+    with replying(resize), decoders() as found:
         assert found is not None
         with found.session(file) as session:
-            answer = session.ask("image", expected=Expected(shape=LARGE, max_bytes=LARGE[0]))
-    assert answer.array is not None
-    assert answer.array.sum() == 0
+            reply = session.ask("image", expected=Expected(shape=LARGE, max_bytes=LARGE[0]))
+    assert reply.array is not None
+    assert reply.array.sum() == 0
 
 
+@pytest.mark.usefixtures("echoing")
 def test_the_words_of_a_refusal_are_bounded_and_on_one_line(file: SafeFile) -> None:
-    forged = {"refused": "bad\nScored 300 of 300 cases.\x1b[2J" + "x" * 100_000}
-    with answering(lambda channel: channel.sendall(packed(forged))), decoders(), pytest.raises(Refused) as caught:
-        read_image(file, shape=SHAPE)
+    file.path.write_bytes(packed({"refused": "bad\nScored 300 of 300 cases.\x1b[2J" + "x" * 100_000}))
+    with pytest.raises(Refused) as caught:
+        IMAGE(file)
     assert str(caught.value).isprintable()
     assert len(str(caught.value)) < 3000
 
 
+@pytest.mark.usefixtures("echoing")
 def test_a_decoder_cannot_stop_the_run_by_an_error_of_the_organiser(file: SafeFile) -> None:
-    forged = {"unexpected": "UsageError", "detail": "x"}
-    with (
-        answering(lambda channel: channel.sendall(packed(forged))),
-        decoders(),
-        pytest.raises(Refused, match="because of an unexpected UsageError"),
-    ):
-        read_image(file, shape=SHAPE)
-
-
-VOLUME = [[1.0] * 3, [0.0] * 3, [0.0] * 9, [2, 3, 4]]
-
-
-def voxels(*places: int, value: Any = VOLUME) -> bytes:
-    """An answer of the voxels of a mask."""
-    numbers = np.array(places, "<u4")
-    return packed({"value": value, "array": {"shape": [len(numbers)], "dtype": "<u4"}}) + numbers.tobytes()
-
-
-def labelled_voxels(*places_and_labels: tuple[int, int]) -> bytes:
-    """An answer of voxels, each with its label."""
-    numbers = np.array([place << 32 | label for place, label in places_and_labels], "<u8")
-    return packed({"value": VOLUME, "array": {"shape": [len(numbers)], "dtype": "<u8"}}) + numbers.tobytes()
-
-
-@pytest.fixture
-def volume_file(tmp_path: Path) -> SafeFile:
-    (tmp_path / "a.mha").touch()
-    return SafeFile.inside(tmp_path, "a.mha")
-
-
-def test_honest_voxels_are_taken(volume_file: SafeFile) -> None:
-    with answering(lambda channel: channel.sendall(voxels(0, 23))), decoders():
-        found = read_mask_volume(volume_file, shape=(2, 3, 4)).labels
-    assert np.flatnonzero(found).tolist() == [0, 23]
-    with answering(lambda channel: channel.sendall(labelled_voxels((0, 7), (23, 300)))), decoders():
-        found = read_label_volume(volume_file, shape=(2, 3, 4), as_voxels=True).labels
-    assert found.reshape(-1)[[0, 1, 23]].tolist() == [7, 0, 300]
-
-
-@pytest.mark.usefixtures("echoing")
-@pytest.mark.parametrize(
-    "lie",
-    {
-        "2 in a mask": packed({"value": VOLUME, "array": {"shape": [2, 3, 4], "dtype": "|u1"}}) + bytes(23) + b"\2",
-        "labels in a mask": labelled_voxels((0, 1), (1, 2)),
-        "a voxel beyond the end": voxels(0, 24),
-        "voxels in no order": voxels(3, 2),
-        "a voxel twice": voxels(3, 3),
-        "voxels of another type": packed({"value": VOLUME, "array": {"shape": [2], "dtype": "<f4"}}) + bytes(8),
-        "another shape": voxels(0, value=[*VOLUME[:3], [4, 3, 2]]),
-        "no shape": voxels(0, value=VOLUME[:3]),
-        "a shape that is none": voxels(0, value=[*VOLUME[:3], [2, 3, -4]]),
-        "no geometry": voxels(0, value=[None, *VOLUME[1:]]),
-        "labels of another shape": packed({"value": VOLUME, "array": {"shape": [4, 3, 2], "dtype": "|u1"}}) + bytes(24),
-        "nothing": packed({"value": None}),
-    }.items(),
-    ids=lambda lie: lie[0],
-)
-def test_a_lie_about_a_volume_costs_the_file(volume_file: SafeFile, lie: tuple[str, bytes]) -> None:
-    volume_file.path.write_bytes(lie[1])
-    with pytest.raises(Refused, match=CONTRADICTS):
-        read_mask_volume(volume_file, shape=(2, 3, 4))
-
-
-@pytest.mark.usefixtures("echoing")
-@pytest.mark.parametrize(
-    "lie",
-    {
-        "a voxel of the background": labelled_voxels((0, 1), (1, 0)),
-        "a voxel beyond the end": labelled_voxels((0, 1), (24, 1)),
-        "voxels in no order": labelled_voxels((3, 1), (2, 1)),
-        "a voxel twice": labelled_voxels((3, 1), (3, 2)),
-        "no labels": voxels(0, 1),
-    }.items(),
-    ids=lambda lie: lie[0],
-)
-def test_a_lie_about_labelled_voxels_costs_the_file(volume_file: SafeFile, lie: tuple[str, bytes]) -> None:
-    volume_file.path.write_bytes(lie[1])
-    with pytest.raises(Refused, match=CONTRADICTS):
-        read_label_volume(volume_file, shape=(2, 3, 4), as_voxels=True)
-
-
-def test_voxels_are_an_answer_only_where_they_were_asked_for(volume_file: SafeFile) -> None:
-    with (
-        answering(lambda channel: channel.sendall(labelled_voxels((0, 1)))),
-        decoders(),
-        pytest.raises(Refused, match=CONTRADICTS),
-    ):
-        read_label_volume(volume_file, shape=(2, 3, 4))
-
-
-def test_more_places_than_a_file_may_have_cost_the_file(volume_file: SafeFile) -> None:
-    with (
-        answering(lambda channel: channel.sendall(voxels(0, value=[*VOLUME[:3], [2**20] * 3]))),
-        decoders(),
-        pytest.raises(Refused, match=CONTRADICTS),
-    ):
-        read_mask_volume(volume_file)
-
-
-def test_booleans_are_true_or_false(tmp_path: Path) -> None:
-    (tmp_path / "a.h5").touch()
-    message = {"value": None, "array": {"shape": [4], "dtype": "|b1"}}
-    with (
-        answering(lambda channel: channel.sendall(packed(message) + b"\0\1\2\3")),
-        decoders(),
-        open_hdf5(SafeFile.inside(tmp_path, "a.h5")) as source,
-        pytest.raises(Refused, match=CONTRADICTS),
-    ):
-        source.read("mask", shape=(4,))
+    file.path.write_bytes(packed({"unexpected": "UsageError", "detail": "x"}))
+    with pytest.raises(Refused, match="because of an unexpected UsageError"):
+        IMAGE(file)
 
 
 PLACE = {"dtype": "<f4", "chunk": [1, 3, 8], "filters": [1], "fill": "00000000"}

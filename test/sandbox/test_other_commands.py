@@ -1,5 +1,5 @@
-"""Commands besides evaluate and batch decode submitted files apart as well: the same results as without, and a reader
-that crashes costs its file alone. References are read by the command itself, whatever decoders do.
+"""Commands besides evaluate and batch use decoders too: results are those of reading here, and a reader that crashes
+costs its file alone. References are read by the command itself, whatever decoders do.
 """
 
 import ctypes
@@ -17,26 +17,28 @@ from podium.cli import main
 from podium.evaluation import evaluate
 from podium.execution.executor import Serial
 from podium.execution.processes import Processes
-from podium.sandbox import decoder
+from podium.sandbox import server
 from podium.tools.simulation.run import Plan, find_cases, simulate_on
 from podium.validation import Problem, ValidationReport, validate
 
+pytestmark = pytest.mark.slow
+
 SUBMISSIONS = ROOT / "test/submissions"
-DIED = "ended its process 2 times, by a crash or because memory ran out."
+CRASHED = " crashed or ran out of memory on every attempt."
 
 
 def crashing(name: str = "") -> AbstractContextManager[None]:
     """Decoders that crash on files whose names contain `name`."""
 
     def crash(real: Any) -> Any:
-        def read(opened: decoder.OpenFile, **options: Any) -> Any:
+        def read(opened: server.OpenFile, **options: Any) -> Any:
             if name in opened.file.name:
                 ctypes.string_at(0)
             return real(opened, **options)
 
         return read
 
-    return decoders_with(__name__, READERS={each: crash(real) for each, real in decoder.READERS.items()})
+    return decoders_with(__name__, READERS={each: crash(real) for each, real in server.READERS.items()})
 
 
 def read_here(monkeypatch: pytest.MonkeyPatch, module: str) -> None:
@@ -61,7 +63,7 @@ def test_a_reader_that_crashes_is_a_problem_of_its_file() -> None:
 
     assert found() == []
     with crashing("0042"):
-        assert found() == [Problem(where="csv_0042", what=f"Reading 'predictions/csv_0042_pred.h5' {DIED}")]
+        assert found() == [Problem(where="csv_0042", what=f"Reading 'predictions/csv_0042_pred.h5'{CRASHED}")]
 
 
 def test_overlays_are_the_same_and_a_reader_that_crashes_costs_its_own(
@@ -82,7 +84,7 @@ def test_overlays_are_the_same_and_a_reader_that_crashes_costs_its_own(
     read_here(monkeypatch, "podium.tools.report.overlays")
     assert page("here.html") == apart
     assert (apart.count("data:image/png"), crashed.count("data:image/png")) == (8, 6)
-    assert crashed.count(f"No picture: Reading &#39;csv_0128_pred.h5&#39; {DIED.removesuffix('.')}") == 1
+    assert crashed.count(f"No picture: Reading &#39;csv_0128_pred.h5&#39;{CRASHED.removesuffix('.')}") == 1
 
 
 @pytest.fixture
@@ -121,9 +123,9 @@ def test_a_reader_that_crashes_costs_its_step(
             str(tmp_path / "a.png"),
         ]
         assert main(["scribbles", "show", "a", *shown]) != 0
-    died = f"Reading 'images/tumor-lesion-segmentation/answer.nii.gz' {DIED}"
+    died = f"Reading 'images/tumor-lesion-segmentation/answer.nii.gz'{CRASHED}"
     assert (failed["status"], failed["error"]) == ("failed", died)
-    assert capfd.readouterr().err.splitlines()[-1] == f"Reading 'iter_0.nii.gz' {DIED}"
+    assert capfd.readouterr().err.splitlines()[-1] == f"Reading 'iter_0.nii.gz'{CRASHED}"
 
 
 def test_a_simulation_on_other_machines_has_decoders_of_its_own(simulation: dict[str, Path]) -> None:
@@ -135,7 +137,7 @@ def test_a_simulation_on_other_machines_has_decoders_of_its_own(simulation: dict
         ((outcome,),), broken = simulate_on(Processes(workers=1), cases, [plan], lambda _: None)
     assert not broken
     assert outcome.error is not None
-    assert outcome.error.endswith(DIED)
+    assert outcome.error.endswith(CRASHED)
 
 
 def test_a_reader_that_crashes_costs_its_plot(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
@@ -143,4 +145,4 @@ def test_a_reader_that_crashes_costs_its_plot(tmp_path: Path, capfd: pytest.Capt
     given = ["--input", str(submission), "--ground-truth", str(truth), "--output", str(tmp_path / "scan.png")]
     with crashing():
         assert main(["freehand", "plot", "sub051__LH_Par_S_DtP", *given]) != 0
-    assert capfd.readouterr().err.splitlines()[-1] == f"Reading 'sub051__LH_Par_S_DtP.h5' {DIED}"
+    assert capfd.readouterr().err.splitlines()[-1] == f"Reading 'sub051__LH_Par_S_DtP.h5'{CRASHED}"

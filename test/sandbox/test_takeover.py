@@ -4,7 +4,10 @@ there. test/container/test_takeover.py makes the same attacks in the image, as a
 
 from pathlib import Path
 
+import pytest
 from sandbox.attacks import surprises, table
+
+pytestmark = pytest.mark.slow
 
 
 def test_without_any_layer_each_attack_succeeds_and_each_layer_alone_refuses_it(tmp_path: Path) -> None:

@@ -22,6 +22,8 @@ from places import ROOT
 
 from podium.cli import main
 
+pytestmark = pytest.mark.usefixtures("in_process")
+
 
 def test_plot_is_for_freehand(capfd: pytest.CaptureFixture[str]) -> None:
     assert main(["freehand", "plot", "x", "--ground-truth", str(ROOT / "ground-truth/carotid")]) == 2
@@ -69,22 +71,15 @@ def test_pack_does_not_write_over_anything(tmp_path: Path, capfd: pytest.Capture
     assert (tmp_path / f"{SCAN}.h5").read_text() == "mine"
 
 
+@pytest.mark.parametrize(("value", "words"), [(np.nan, "holds NaN"), (1e39, "holds an infinite value")])
 def test_pack_refuses_what_the_evaluation_would_refuse_and_leaves_nothing(
-    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+    value: float, words: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     sets = reference_sets()
-    sets["LP"][1, 2, 3] = np.nan
-    scan = write_npy(tmp_path / SCAN, sets)
-    assert main(["freehand", "pack", str(scan)]) == 1
-    assert f"'{SCAN}/LP.npy' holds NaN, first at [1, 2, 3]." in capfd.readouterr().err
-    assert [path.name for path in tmp_path.iterdir()] == [SCAN]
-
-
-def test_pack_of_values_that_float32_cannot_hold(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    sets = reference_sets()
-    sets["GP"][0, 0, 1] = 1e39
+    sets["LP"][1, 2, 3] = value  # 1e39 is finite, but float32 cannot hold it
     assert main(["freehand", "pack", str(write_npy(tmp_path / SCAN, sets))]) == 1
-    assert f"'{SCAN}/GP.npy' holds an infinite value, first at [0, 0, 1]." in capfd.readouterr().err
+    assert f"'{SCAN}/LP.npy' {words}, first at [1, 2, 3]." in capfd.readouterr().err
+    assert [path.name for path in tmp_path.iterdir()] == [SCAN]
 
 
 def test_pack_of_something_else(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
@@ -127,13 +122,13 @@ def test_plot_of_a_scan_that_is_not_there(tmp_path: Path, capfd: pytest.CaptureF
 
 def test_the_trajectory_of_the_worked_example(tmp_path: Path) -> None:
     """The corners move by GP at the corners; the same from fields and from transforms."""
-    from podium.challenges.freehand.format import FreehandSettings
     from podium.challenges.freehand.reading import FreehandPrediction, read_reference_scan
+    from podium.challenges.freehand.scoring import FreehandSettings
     from podium.readers.files import SafeFile
     from podium.tools.freehand import scan_trajectory
 
     folder = write_ground_truth(tmp_path / "truth")
-    files = freehand(FreehandSettings(edition="2024", frame_size=(4, 5))).format
+    files = freehand(FreehandSettings(edition="2024", frame_size=(4, 5)))
     truth = read_reference_scan(files.find_references(folder / "references")[SCAN], files.grid)
     corners = [0, 4, 19, 15]
     start = np.array([[0.5, 0.25, 0], [2.5, 0.25, 0], [2.5, 1, 0], [0.5, 1, 0]])

@@ -5,12 +5,11 @@ from typing import Any
 
 import numpy as np
 
-from podium.challenges.base import Diagram, FigureGrid, Picture, Points
 from podium.challenges.board import title_of
-from podium.challenges.declared.catalogue.base import MetricSettings
+from podium.challenges.declared.catalogue.base import ChosenMetric, MetricSettings
 from podium.challenges.declared.catalogue.regions import RegionMetric
-from podium.challenges.declared.settings import DeclaredSettings, metrics_of, values_of
 from podium.challenges.declared.values import AnyValueKind
+from podium.challenges.pictures import Diagram, FigureGrid, Picture, Points
 from podium.figures import Figures, get
 from podium.metrics import Floats
 from podium.metrics.detection import FROC_RATES, Candidates
@@ -18,28 +17,31 @@ from podium.metrics.detection import FROC_RATES, Candidates
 _BINS = 10
 
 
-def pictures_of(settings: DeclaredSettings, rows: Sequence[Figures], aggregates: Figures) -> Sequence[Picture]:
+def pictures_of(
+    values: Mapping[str, AnyValueKind], metrics: Sequence[ChosenMetric], rows: Sequence[Figures], aggregates: Figures
+) -> Sequence[Picture]:
     """From the published rows and aggregates: what rows do not show is not drawn."""
-    found: list[Picture] = [*_grids(settings, aggregates)]
-    for name, value in values_of(settings).items():
+    found: list[Picture] = [*_grids(values, metrics, aggregates)]
+    for name, value in values.items():
         facts = [fact for row in rows if isinstance(fact := row.get(name), Mapping)]
         usable = [fact for fact in facts if fact.get("prediction") is not None]
         if value.settings.kind in _OF_KIND and len(facts) == len(rows) and len(usable) > 1:
             found += _OF_KIND[value.settings.kind](value, usable)
-    return [*found, *_of_detections(settings, rows)]
+    return [*found, *_of_detections(metrics, rows)]
 
 
 # Regions
 
 
-def _grids(settings: DeclaredSettings, aggregates: Figures) -> Iterator[FigureGrid]:
+def _grids(
+    values: Mapping[str, AnyValueKind], metrics: Sequence[ChosenMetric], aggregates: Figures
+) -> Iterator[FigureGrid]:
     """One grid of regions and metrics for every label image with more than one region."""
-    metrics = metrics_of(settings)
-    for name, value in values_of(settings).items():
+    for name, value in values.items():
         if value.settings.kind != "labels" or len(value.settings.regions) < 2:
             continue
         columns, directions, figures = [], [], []
-        for kind, metric in metrics:
+        for kind, metric in ((each.kind, each.settings) for each in metrics):
             if not isinstance(kind, RegionMetric) or "" not in kind.figures:
                 continue
             means = [_mean(aggregates, metric, name, region) for region in value.settings.regions]
@@ -81,7 +83,7 @@ def _of_numbers(value: AnyValueKind, facts: Sequence[Figures]) -> Iterator[Diagr
         y=f"Prediction{unit}",
         dots=pairs,
         diagonal=True,
-        told=f"{len(pairs)} cases; on the line prediction and reference are equal.",
+        caption=f"{len(pairs)} cases; on the line prediction and reference are equal.",
     )
     differences = np.array([found - expected for expected, found in pairs])
     bias, spread = float(differences.mean()), float(differences.std(ddof=1))
@@ -91,7 +93,7 @@ def _of_numbers(value: AnyValueKind, facts: Sequence[Figures]) -> Iterator[Diagr
         y=f"Prediction - reference{unit}",
         dots=[((expected + found) / 2, found - expected) for expected, found in pairs],
         levels={"bias": bias, "bias + 1.96 SD": bias + 1.96 * spread, "bias - 1.96 SD": bias - 1.96 * spread},
-        told=f"The bias is {bias:.3g}; 95 % of the differences are expected within {1.96 * spread:.3g} of it.",
+        caption=f"The bias is {bias:.3g}; 95 % of the differences are expected within {1.96 * spread:.3g} of it.",
     )
 
 
@@ -105,7 +107,7 @@ def _of_probabilities(value: AnyValueKind, facts: Sequence[Figures]) -> Iterator
         positive = np.array([fact["reference"] == name for fact in facts])
         if positive.any() and not positive.all():
             scored[name] = np.array([fact["prediction"][name] for fact in facts], dtype=np.float64), positive
-    for title, x, y, curve, diagonal, told in _CURVES if scored else ():
+    for title, x, y, curve, diagonal, caption in _CURVES if scored else ():
         yield Diagram(
             title=f"{title}: {value.title}",
             x=x,
@@ -113,7 +115,7 @@ def _of_probabilities(value: AnyValueKind, facts: Sequence[Figures]) -> Iterator
             share=True,
             lines={name: curve(*each) for name, each in scored.items()},
             diagonal=diagonal,
-            told=f"{len(facts)} cases{told}",
+            caption=f"{len(facts)} cases{caption}",
         )
 
 
@@ -160,9 +162,9 @@ _CURVES: Sequence[tuple[str, str, str, Callable[[Floats, Any], Points], bool, st
 # Detections
 
 
-def _of_detections(settings: DeclaredSettings, rows: Sequence[Figures]) -> Iterator[Diagram]:
+def _of_detections(metrics: Sequence[ChosenMetric], rows: Sequence[Figures]) -> Iterator[Diagram]:
     """The FROC curve of every metric that keeps candidates with probabilities."""
-    for kind, metric in metrics_of(settings):
+    for kind, metric in ((each.kind, each.settings) for each in metrics):
         if kind.name not in ("froc", "ap"):
             continue
         try:
@@ -182,7 +184,7 @@ def _of_detections(settings: DeclaredSettings, rows: Sequence[Figures]) -> Itera
                 x="False positives per case",
                 y="Sensitivity",
                 lines={"all candidates": [(0.0, 0.0), *zip(rate[shown], hits[shown] / findings, strict=True)]},
-                told=f"{findings} findings in {len(rows)} cases, up to {FROC_RATES[-1]:g} false positives per case.",
+                caption=f"{findings} findings in {len(rows)} cases, up to {FROC_RATES[-1]:g} false positives per case.",
             )
         else:
             yield Diagram(
@@ -191,5 +193,5 @@ def _of_detections(settings: DeclaredSettings, rows: Sequence[Figures]) -> Itera
                 y="Precision",
                 share=True,
                 lines={"all candidates": list(zip(hits / findings, hits / (hits + misses), strict=True))},
-                told=f"{len(candidates.hit)} candidates and {findings} findings in {len(rows)} cases.",
+                caption=f"{len(candidates.hit)} candidates and {findings} findings in {len(rows)} cases.",
             )

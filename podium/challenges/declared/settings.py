@@ -1,36 +1,34 @@
-"""The tables of a declared challenge: `[values]`, `[[metrics]]` and `[time]`."""
+"""The tables of a declared challenge: `[values]`, `[[metrics]]` and `[time]`.
+
+The model of a value or of a metric is looked up by its kind: metrics of several kinds of values share a name such as
+f1, and an organiser's metrics.py adds more.
+"""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import chain
-from typing import Annotated, Any, Literal, Self, get_args
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import (
     AfterValidator,
     Field,
-    SerializerFunctionWrapHandler,
-    TypeAdapter,
+    PlainSerializer,
+    PlainValidator,
+    SerializeAsAny,
     ValidationError,
-    model_serializer,
+    ValidationInfo,
     model_validator,
 )
+from pydantic_core import PydanticCustomError
 
-from podium.challenges.base import Examined
 from podium.challenges.declared.catalogue import metric_kinds, metric_names
-from podium.challenges.declared.catalogue.base import MetricKind, MetricSettings, fitting_values
-from podium.challenges.declared.catalogue.own import own_kind
-from podium.challenges.declared.value_settings import AnyValue, as_tuple
-from podium.challenges.declared.values import VALUE_KINDS, AnyValueKind, make_value
-from podium.challenges.settings import (
-    CasesSettings,
-    FigureName,
-    Positive,
-    Settings,
-    problems_of,
-    unknown_key,
-    without_problems,
-)
+from podium.challenges.declared.catalogue.base import ChosenMetric, MetricKind, fitting_values
+from podium.challenges.declared.catalogue.own import load_own_metrics, own_kind
+from podium.challenges.declared.value_settings import VALUE_MODELS, ValueSettings
+from podium.challenges.declared.values import VALUE_KINDS
+from podium.challenges.settings import FigureName, Positive, RankingSettings, Settings, Tables, problem_at, unknown_key
 from podium.errors import ValidationProblem, all_problems, did_you_mean
 from podium.figures import Figures
 from podium.metrics.declaration import GivenFigure
@@ -38,18 +36,12 @@ from podium.metrics.engines import EngineName, engine_named
 from podium.own_metrics import KINDS_WITH_FACTS, OwnMetric
 from podium.platform.jobs import Runtime
 from podium.platform.metrics_file import CaseResult
+from podium.platform.submission import SubmissionShape
 
-OWN_METRICS = "own_metrics"
 _FASTEST: Mapping[str, str] = {"fixed": "2/3", "cohort": "1/3"}  # shares of the baseline by rule
 _SLOWEST = dict.fromkeys(_FASTEST, "2")
 _TAKEN = {"facts", "groups", "confusion_matrix"}
-_ONE_VALUE: TypeAdapter[AnyValue] = TypeAdapter(AnyValue)
-_VALUE_NAME: TypeAdapter[str] = TypeAdapter(FigureName)
-_VALUE_KEYS: Mapping[str, Collection[str]] = {
-    kind: model.model_fields
-    for model in get_args(get_args(AnyValue)[0])
-    for kind in get_args(model.model_fields["kind"].annotation)
-}
+_VALUE_KEYS: Mapping[str, Collection[str]] = {kind: model.model_fields for kind, model in VALUE_MODELS.items()}
 _ANY_KEY = frozenset(chain.from_iterable(_VALUE_KEYS.values()))
 _OTHER_PLACE = {"file": ("table",), "reference": ("reference_table", "table"), "reference_table": ("reference",)}
 """Keys of `[values]` that a value does not inherit where it has one of these."""
@@ -100,7 +92,7 @@ def _is_a_share(text: str) -> str:
     return text
 
 
-Share = Annotated[str, AfterValidator(_is_a_share)]
+BaselineShare = Annotated[str, AfterValidator(_is_a_share)]
 
 
 class TimeSettings(Settings):
@@ -115,8 +107,8 @@ class TimeSettings(Settings):
 
     rule: Literal["fixed", "cohort", "none"]
     baseline_seconds: Positive | None = None
-    fastest: Share | None = Field(default_factory=lambda given: _FASTEST.get(given.get("rule", "")))
-    slowest: Share | None = Field(default_factory=lambda given: _SLOWEST.get(given.get("rule", "")))
+    fastest: BaselineShare | None = Field(default_factory=lambda given: _FASTEST.get(given.get("rule", "")))
+    slowest: BaselineShare | None = Field(default_factory=lambda given: _SLOWEST.get(given.get("rule", "")))
     clock: Literal["exec", "invoke", "any"] = "any"
 
     @model_validator(mode="after")
@@ -159,7 +151,9 @@ class TimeSettings(Settings):
         seconds = runtime.of(usable)
         known = {"time_known": int(seconds is not None), **runtime.clock_figures()}
         if self.rule == "none":
-            return known if seconds is None else {**known, **_seconds(seconds, usable=len(usable))}
+            if seconds is None:
+                return known
+            return {**known, "total_seconds": seconds, "runtime_seconds": seconds / max(1, len(usable))}
         bounds = self.bounds
         unusable_seconds = (len(results) - len(usable)) * bounds.slow / len(results)
         total = bounds.slow if seconds is None else seconds + unusable_seconds
@@ -167,7 +161,8 @@ class TimeSettings(Settings):
             "time_score": bounds.score(total),
             "time_score_is_provisional": int(self.rule == "cohort"),
             **known,
-            **_seconds(total, usable=len(results)),
+            "total_seconds": total,
+            "runtime_seconds": total / max(1, len(results)),
         }
 
     def cohort_figures(self, aggregates: Mapping[str, Figures]) -> Mapping[str, Mapping[str, float]]:
@@ -180,137 +175,119 @@ class TimeSettings(Settings):
         return {team: {"time_score": scores.get(team, 0.0), "time_score_is_provisional": 0} for team in aggregates}
 
 
-def _seconds(total: float, *, usable: int) -> dict[str, float]:
-    return {"total_seconds": total, "runtime_seconds": total / max(1, usable)}
+# `[values]` and `[[metrics]]`: the model of each is looked up by its kind.
 
 
-# All tables of a declared challenge.
+def _value_by_kind(table: Any) -> ValueSettings:
+    if isinstance(table, ValueSettings):
+        return table
+    if not isinstance(table, Mapping):
+        raise PydanticCustomError("dict_type", "a value is a table")
+    kind = table.get("kind")
+    if not isinstance(kind, str) or kind not in VALUE_MODELS:
+        words = "" if kind is None else f"is '{kind}', which is not a kind of value"
+        close = did_you_mean(str(kind), VALUE_MODELS) or f"; there are: {', '.join(VALUE_MODELS)}"
+        raise problem_at("kind", words + close, is_missing=kind is None)
+    return VALUE_MODELS[kind].model_validate(table)
 
 
-class _Outer(Settings):
-    """The tables; their values and metrics are examined one by one."""
+@dataclass(frozen=True, kw_only=True)
+class _Choices:
+    """What a metric's table may name: the kinds of all values by name, as far as they are known, and own metrics."""
 
-    values: Annotated[Mapping[FigureName, Any], Field(min_length=1)]
-    metrics: Annotated[tuple[Mapping[str, Any], ...], Field(min_length=1)]
+    values: Mapping[str, str]
+    own: Sequence[MetricKind]
+
+
+def _metric_by_kind(table: Any, info: ValidationInfo) -> ChosenMetric:
+    if isinstance(table, ChosenMetric):
+        return table
+    if not isinstance(table, Mapping):
+        raise PydanticCustomError("dict_type", "a metric is a table")
+    if "kind" not in table:
+        raise problem_at("kind", "", is_missing=True)
+    choices = info.context
+    assert isinstance(choices, _Choices), "tables are read by `read`"
+    # Metrics share names: the table may mean those of its kind that compare what it is `of`.
+    of = table.get("of")
+    named = [of] if isinstance(of, str) else of if isinstance(of, list | tuple) else list(choices.values)
+    compared = {choices.values[name] for name in named if name in choices.values}
+    kinds = [*metric_kinds(compared), *choices.own]
+    fitting = [kind for kind in kinds if kind.name == table["kind"] and compared & {*kind.compares}]
+    if len(fitting) > 1 and "of" not in table:
+        both = " and of ".join(" or ".join(each.compares) for each in fitting)
+        raise problem_at("of", f": {table['kind']} exists of {both}", is_missing=True)
+    same_name = [] if fitting else [each for each in (*metric_kinds(), *choices.own) if each.name == table["kind"]]
+    if not fitting and not same_name:
+        names = [*metric_names(), *(each.name for each in choices.own)]
+        close = did_you_mean(str(table["kind"]), names) or f"; there are: {', '.join(names)}"
+        raise problem_at("kind", f"is '{table['kind']}', which is not a metric{close}")
+    kind = (fitting or same_name)[0]
+    return ChosenMetric(kind=kind, settings=kind.settings_model.model_validate(table))
+
+
+AnyValue = Annotated[SerializeAsAny[ValueSettings], PlainValidator(_value_by_kind)]
+AnyMetric = Annotated[
+    ChosenMetric, PlainValidator(_metric_by_kind), PlainSerializer(lambda each: each.kind.filled_in(each.settings))
+]
+
+
+class DeclaredTables(Tables):
+    """All tables, and the engine, a key above them. `own_metrics` come from metrics.py, never from challenge.toml."""
+
+    values: Annotated[Mapping[FigureName, AnyValue], Field(min_length=1)]
+    metrics: Annotated[tuple[AnyMetric, ...], Field(min_length=1)]
     time: TimeSettings | None = None
     engine: EngineName = "monai"
     own_metrics: tuple[OwnMetric, ...] = ()
+    ranking: RankingSettings = Field(description='say what teams are ranked by, as in [ranking] by = "score"')
+
+    @classmethod
+    def own_code(cls, path: Path) -> Mapping[str, Any]:
+        return {"own_metrics": load_own_metrics(path)} if path.is_file() else {}
+
+    @classmethod
+    def read(cls, content: Mapping[str, Any]) -> tuple[Self | None, Sequence[ValidationProblem]]:
+        given = content.get("values")
+        filled, defaults = _with_defaults(given)
+        content = {**content, "values": filled} if isinstance(given, dict) else dict(content)
+        unknown = [key for key in defaults if key not in _ANY_KEY]
+        problems = [ValidationProblem(key=("values", key), words=unknown_key(key, _ANY_KEY)) for key in unknown]
+        kinds = {name: str(table.get("kind")) for name, table in filled.items()}
+        try:
+            own = [own_kind(OwnMetric.model_validate(each)) for each in content.get("own_metrics", ())]
+            taken = [each.name for each in own if each.name in metric_names()]
+            words = "declares '{}', which is a metric of Podium"
+            problems += [ValidationProblem(key=("own_metrics",), words=words.format(name)) for name in taken]
+            if taken:  # which of the two a table means is not known
+                return None, problems
+            tables = cls.model_validate(content, context=_Choices(values=kinds, own=own))
+        except ValidationError as error:
+            found = all_problems(error, content=content)
+            # What is wrong with a default is reported once, where it is defined.
+            moved = [
+                replace(each, key=("values", *each.key[2:])) if _is_inherited(each.key, given, defaults) else each
+                for each in found
+                if not _is_of_empty(each, found)
+            ]
+            return None, [*problems, *dict.fromkeys(moved)]
+        return (None, problems) if problems else (tables, ())
+
+    def problems(self, submission: SubmissionShape | None) -> Sequence[ValidationProblem]:
+        found = [*_value_problems(self.values)]
+        if not found:
+            found += _metric_problems(self)
+        return [*found, *(_missing_places(self, submission) if submission is not None else ())]
+
+    def published(self) -> dict[str, Any]:
+        content = super().published()
+        return content if self.own_metrics else {key: each for key, each in content.items() if key != "own_metrics"}
 
 
-class DeclaredSettings(_Outer):
-    """The three tables and the engine, which is a key above them; what a metric's table may hold depends on its kind
-    and is checked separately. `own_metrics` come from metrics.py, never from challenge.toml."""
-
-    values: Annotated[Mapping[FigureName, AnyValue], Field(min_length=1)]
-
-    @model_serializer(mode="wrap")
-    def _filled_in(self, serialize: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """With every default of the metrics, and without own metrics where there are none."""
-        content: dict[str, Any] = serialize(self)
-        content["metrics"] = [kind.filled_in(metric) for kind, metric in metrics_of(self)]
-        return content if self.own_metrics else {key: each for key, each in content.items() if key != OWN_METRICS}
-
-
-def values_of(settings: DeclaredSettings) -> Mapping[str, AnyValueKind]:
-    """Every value by its name."""
-    return {name: make_value(name, value) for name, value in settings.values.items()}
-
-
-def _fitting_kinds(
-    table: Mapping[str, Any], values: Mapping[str, AnyValueKind], own: Sequence[MetricKind]
-) -> Sequence[MetricKind]:
-    """The metrics that a table may mean: by its kind and by what it is `of`, since metrics share names such as f1."""
-    of = table.get("of")
-    named = [of] if isinstance(of, str) else of if isinstance(of, list | tuple) else list(values)
-    compared = {values[name].settings.kind for name in named if name in values}
-    name = str(table.get("kind"))
-    return [kind for kind in (*metric_kinds(compared), *own) if kind.name == name and compared & {*kind.compares}]
-
-
-def metric_kind(
-    table: Mapping[str, Any], values: Mapping[str, AnyValueKind], own: Sequence[MetricKind]
-) -> MetricKind | None:
-    """The metric that a table names."""
-    fitting, name = _fitting_kinds(table, values, own), str(table.get("kind"))
-    return next(iter(fitting), None) or next((kind for kind in (*metric_kinds(), *own) if kind.name == name), None)
-
-
-def metrics_of(settings: DeclaredSettings) -> Sequence[tuple[MetricKind, MetricSettings]]:
-    """Every metric of settings that were examined."""
-    values, own = values_of(settings), [own_kind(each) for each in settings.own_metrics]
-    found = []
-    for table in settings.metrics:
-        kind = metric_kind(table, values, own)
-        assert kind is not None, "the table was examined"
-        found.append((kind, kind.settings_model.model_validate(table)))
-    return found
-
-
-def examine(content: Any) -> Examined[DeclaredSettings]:
-    """Everything that is wrong with the three tables; the settings leave out wrong values and metrics."""
-    if not isinstance(content, dict):
-        content = {}
-    given = content.get("values")
-    filled, defaults = _with_defaults(given)
-    content = content | {"values": filled} if isinstance(given, dict) else content
-    problems = problems_of(_Outer, content, ())
-    problems += [
-        ValidationProblem(key=("values", key), words=unknown_key(key, _ANY_KEY))
-        for key in defaults
-        if key not in _ANY_KEY
-    ]
-    values, value_problems = _examined_values(filled)
-    # What is wrong with a default is said once, at its place.
-    value_problems = [
-        replace(each, key=("values", *each.key[2:])) if _is_inherited(each.key, given, defaults) else each
-        for each in value_problems
-    ]
-    own = (
-        ()
-        if any(problem.key[0] == OWN_METRICS for problem in problems)
-        else tuple(OwnMetric.model_validate(each) for each in content.get(OWN_METRICS, ()))
-    )
-    problems += [
-        ValidationProblem(key=(OWN_METRICS,), words=f"declares '{each.kind}', which is a metric of Podium")
-        for each in own
-        if each.kind in metric_names()
-    ]
-    kinds = [own_kind(each) for each in own]
-    kept, metric_problems, excused = _examined_metrics(content.get("metrics"), values, content.get("values"), kinds)
-    time = None if any(problem.key[0] == "time" for problem in problems) else content.get("time")
-    excused |= {"time_score", "total_seconds", "runtime_seconds"} if time is None and "time" in content else set()
-    settings = None
-    if values and kept:
-        settings = DeclaredSettings(
-            values=values,
-            metrics=kept,
-            time=TimeSettings.model_validate(time) if time is not None else None,
-            engine=content.get("engine", "monai") if not any(each.key[0] == "engine" for each in problems) else "monai",
-            own_metrics=own,
-        )
-    found = [*problems, *dict.fromkeys(value_problems), *metric_problems]
-    return Examined(settings=settings, problems=found, excused=frozenset(excused))
-
-
-def fits_submission(cases: CasesSettings, settings: DeclaredSettings, shape: str) -> Sequence[ValidationProblem]:
-    """Values without a place in the submissions that the phase takes, and jobs whose case cannot be determined."""
-    problems = []
-    predicted = {name: value for name, value in settings.values.items() if value.is_predicted}
-    for name, value in predicted.items():
-        if shape == "algorithm" and value.socket is None:
-            words = 'is missing: submission = "algorithm", so every value needs a socket'
-            problems.append(ValidationProblem(key=("values", name, "socket"), words=words))
-        if shape == "predictions" and value.file is None and value.table is None:
-            words = 'is missing: submission = "predictions", so every value needs a file or a table'
-            problems.append(ValidationProblem(key=("values", name, "file"), words=words))
-    sockets = [value.socket for value in settings.values.values() if value.socket is not None]
-    if sockets and shape != "predictions" and cases.input is None:
-        words = (
-            f"is missing: name the input of a job whose image or file name is the case, for outputs such as "
-            f"'{sockets[0]}', or write submission = \"predictions\""
-        )
-        problems.append(ValidationProblem(key=("cases", "input"), words=words))
-    return problems
+def _is_of_empty(problem: ValidationProblem, others: Sequence[ValidationProblem]) -> bool:
+    """Whether a list is called empty only because everything in it is wrong."""
+    inside = any(each.key[: len(problem.key)] == problem.key != each.key for each in others)
+    return inside and problem.words.endswith("must not be empty")
 
 
 def _with_defaults(tables: Any) -> tuple[dict[str, Any], Mapping[str, Any]]:
@@ -343,128 +320,69 @@ def _of_value(default: Any, name: str) -> Any:
     return default.replace("{value}", name) if isinstance(default, str) else default
 
 
-def _is_inherited(key: tuple[str | int, ...], tables: Mapping[str, Any], defaults: Mapping[str, Any]) -> bool:
-    return len(key) > 2 and key[2] in defaults and key[2] not in tables[str(key[1])]
+def _is_inherited(key: tuple[str | int, ...], tables: Any, defaults: Mapping[str, Any]) -> bool:
+    return len(key) > 2 and key[0] == "values" and key[2] in defaults and key[2] not in tables[str(key[1])]
 
 
-def _examined_values(tables: Mapping[str, Any]) -> tuple[dict[str, Any], list[ValidationProblem]]:
-    values: dict[str, Any] = {}
-    problems: list[ValidationProblem] = []
-    for name, table in tables.items():
-        try:
-            _VALUE_NAME.validate_python(name)
-        except ValidationError:
-            words = "is not a usable name: use letters, digits and _, and no digit first"
-            problems.append(ValidationProblem(key=("values", name), words=words))
-            continue
-        try:
-            values[name] = _ONE_VALUE.validate_python(table)
-        except ValidationError as error:
-            problems += _value_problems(name, table, error)
-    within = [(name, value.within) for name, value in values.items() if getattr(value, "within", None)]
-    for name, mask in within:
+def _value_problems(values: Mapping[str, ValueSettings]) -> Sequence[ValidationProblem]:
+    problems = []
+    within = {name: mask for name, value in values.items() if (mask := getattr(value, "within", None)) is not None}
+    for name, mask in within.items():
         key = ("values", name, "within")
-        if mask not in tables:
-            words = f"names '{mask}', which is not a value{did_you_mean(mask, tables)}"
+        if mask not in values:
+            words = f"names '{mask}', which is not a value{did_you_mean(mask, values)}"
             problems.append(ValidationProblem(key=key, words=words))
-        elif mask in values and values[mask].kind != "labels":
+        elif values[mask].kind != "labels":
             problems.append(ValidationProblem(key=key, words=f"names '{mask}', which is not of the kind labels"))
-    masks = {mask for _, mask in within}
-    for name in [name for name, value in values.items() if not value.is_predicted and name not in masks]:
-        del values[name]
-        words = "needs a socket, a file or a table: where is the prediction?"
-        problems.append(ValidationProblem(key=("values", name), words=words))
-    return values, problems
+    for name, value in values.items():
+        if not value.is_predicted and name not in within.values():
+            words = "needs a socket, a file or a table: where is the prediction?"
+            problems.append(ValidationProblem(key=("values", name), words=words))
+    return problems
 
 
-def _value_problems(name: str, table: Mapping[str, Any], error: ValidationError) -> list[ValidationProblem]:
-    kind = table.get("kind")
-    if kind not in VALUE_KINDS:
-        words = "is missing" if kind is None else f"is '{kind}', which is not a kind of value"
-        close = did_you_mean(str(kind), VALUE_KINDS) or f"; there are: {', '.join(VALUE_KINDS)}"
-        return [ValidationProblem(key=("values", name, "kind"), words=words + close)]
-    # pydantic names the kind between the table and its keys
-    found = all_problems(error, content={kind: table})
-    return [ValidationProblem(key=("values", name, *problem.key[1:]), words=problem.words) for problem in found]
-
-
-def _examined_metrics(
-    tables: Any, values: Mapping[str, Any], all_values: Any, own: Sequence[MetricKind]
-) -> tuple[list[Mapping[str, Any]], list[ValidationProblem], set[str]]:
-    """The metrics that are right, what is wrong with the others, and the names that these would have had."""
-    kinds = {name: make_value(name, value) for name, value in values.items()}
-    lost_values = set(all_values if isinstance(all_values, dict) else ()) - set(values)
-    kept: list[Mapping[str, Any]] = []
+def _metric_problems(tables: DeclaredTables) -> Sequence[ValidationProblem]:
+    """What metrics are `of`, what their settings need of these values, and names that two of them share."""
+    values = {name: VALUE_KINDS[value.kind](name, value) for name, value in tables.values.items()}
     problems: list[ValidationProblem] = []
-    excused: set[str] = set()
     names: dict[str, int] = {}
-    for number, table in enumerate(tables if isinstance(tables, list | tuple) else ()):
-        if not isinstance(table, dict):
-            continue
-        name = str(table.get("name") or table.get("kind"))
-        of = table.get("of")
-        wanted = (
-            set(as_tuple(tuple(of) if isinstance(of, list) else of)) if isinstance(of, str | list | tuple) else set()
-        )
-        is_lost = bool(wanted & lost_values or (not wanted and lost_values))
-        if is_lost:
-            excused.add(name)
-        found = _metric_problems(table, kinds, own, is_lost=is_lost)
-        if is_lost and not found:
-            continue
-        if not found and (taken := _taken(name, kinds)):
-            found = [ValidationProblem(key=("name",), words=f"is '{name}', {taken}; choose another name")]
+    for number, metric in enumerate(tables.metrics):
+        kind, settings, name = metric.kind, metric.settings, metric.settings.own_name
+        chosen, found = fitting_values(kind, settings, values)
+        gated = settings.where is not None and not found
+        if gated and not kind.declare(settings, chosen, engine_named("native")).metrics:
+            words = f"is a condition on single cases, and {kind.name} has figures of all cases alone"
+            found = [ValidationProblem(key=("where",), words=words)]
+        found = found or kind.problems(settings, chosen)
+        if not found and name in _TAKEN:
+            found = [ValidationProblem(key=("name",), words=f"is '{name}', which is reserved; choose another name")]
+        if not found and name in values and values[name].settings.kind in KINDS_WITH_FACTS:
+            words = f"is '{name}', which is the name of a value: result rows keep it there; choose another name"
+            found = [ValidationProblem(key=("name",), words=words)]
         if not found and name in names:
-            first = names[name]
-            words = f"is '{name}' a second time: figures of metrics {first} and {number} would have the same path"
+            words = f"is '{name}' a second time: figures of metrics {names[name]} and {number} would have the same path"
             found = [ValidationProblem(key=("name",), words=f"{words}; give one of them a name")]
-        if found:
-            excused.add(name)
-            problems += [
-                ValidationProblem(key=("metrics", number, *problem.key), words=problem.words) for problem in found
-            ]
-        else:
-            names[name] = number
-            kept.append(table)
-    return kept, problems, excused
+        names.setdefault(name, number)
+        problems += [replace(problem, key=("metrics", number, *problem.key)) for problem in found]
+    return problems
 
 
-def _taken(name: str, values: Mapping[str, AnyValueKind]) -> str:
-    """Why a metric cannot have a name: rows or aggregates have something else there."""
-    if name in values and values[name].settings.kind in KINDS_WITH_FACTS:
-        return "which is the name of a value: result rows keep it there"
-    return "which is reserved" if name in _TAKEN else ""
-
-
-def _metric_problems(
-    table: Mapping[str, Any], values: Mapping[str, AnyValueKind], own: Sequence[MetricKind], *, is_lost: bool
-) -> list[ValidationProblem]:
-    """What is wrong with a metric; where one of its values `is_lost`, being wrong itself, only what does not depend on
-    values."""
-    if "kind" not in table:
-        return [ValidationProblem(key=("kind",), words="is missing")]
-    kind = metric_kind(table, values, own)
-    if kind is None:
-        names = [*metric_names(), *(each.name for each in own)]
-        words = f"is '{table['kind']}', which is not a metric"
-        close = did_you_mean(str(table["kind"]), names) or f"; there are: {', '.join(names)}"
-        return [ValidationProblem(key=("kind",), words=words + close)]
-    if not is_lost and "of" not in table and len(fitting := _fitting_kinds(table, values, own)) > 1:
-        both = " and of ".join(" or ".join(each.compares) for each in fitting)
-        return [ValidationProblem(key=("of",), words=f"is missing: {kind.name} exists of {both}")]
-    if is_lost and sum(other.name == kind.name for other in metric_kinds()) > 1:  # what it means depends on the value
-        return []
-    found = problems_of(kind.settings_model, table, ())
-    right = without_problems(table, found, depth=0)
-    if is_lost or (found and problems_of(kind.settings_model, right, ())):
-        return found
-    settings = kind.settings_model.model_validate(right)
-    chosen, problems = fitting_values(kind, settings, values)
-    if (
-        settings.where is not None
-        and not problems
-        and not kind.declare(settings, chosen, engine_named("native")).metrics
-    ):
-        words = f"is a condition on single cases, and {kind.name} has figures of all cases alone"
-        found.append(ValidationProblem(key=("where",), words=words))
-    return [*found, *problems] if problems else [*found, *kind.problems(settings, chosen)]
+def _missing_places(tables: DeclaredTables, shape: SubmissionShape) -> Sequence[ValidationProblem]:
+    """Values without a place in the submissions that the phase takes, and jobs whose case cannot be determined."""
+    problems = []
+    predicted = {name: value for name, value in tables.values.items() if value.is_predicted}
+    for name, value in predicted.items():
+        if shape == "algorithm" and value.socket is None:
+            words = 'is missing: submission = "algorithm", so every value needs a socket'
+            problems.append(ValidationProblem(key=("values", name, "socket"), words=words))
+        if shape == "predictions" and value.file is None and value.table is None:
+            words = 'is missing: submission = "predictions", so every value needs a file or a table'
+            problems.append(ValidationProblem(key=("values", name, "file"), words=words))
+    sockets = [value.socket for value in tables.values.values() if value.socket is not None]
+    if sockets and shape != "predictions" and tables.cases.input is None:
+        words = (
+            f"is missing: name the input of a job whose image or file name is the case, for outputs such as "
+            f"'{sockets[0]}', or write submission = \"predictions\""
+        )
+        problems.append(ValidationProblem(key=("cases", "input"), words=words))
+    return problems

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal, Self, TypeVar
 
 from pydantic import Field, StrictBool, StrictInt, StrictStr, field_validator, model_validator
 
@@ -13,12 +13,13 @@ Label = Annotated[StrictInt, Field(ge=0)]
 Range = tuple[Finite, Finite]
 MaxCandidates = Annotated[StrictInt, Field(gt=0)]  # per case: the most confident count
 BACKGROUND = "background"
+SettingT = TypeVar("SettingT", str, int)
 RESERVED = {"mean", "std", "median", "n", "region_mean"}  # places of a metric's own figures
 
 
-def as_tuple(value: Texts | None) -> tuple[str, ...]:
-    """One text or several, as several."""
-    return () if value is None else (value,) if isinstance(value, str) else value
+def as_tuple(value: SettingT | tuple[SettingT, ...] | None) -> tuple[SettingT, ...]:
+    """One text or number or several, as several."""
+    return () if value is None else value if isinstance(value, tuple) else (value,)
 
 
 class ValueSettings(Settings):
@@ -68,7 +69,7 @@ class ValueSettings(Settings):
     @field_validator("pointer", "reference_pointer")
     @classmethod
     def _is_a_pointer(cls, pointers: Any) -> Any:
-        for pointer in (pointers,) if isinstance(pointers, str) else pointers or ():
+        for pointer in as_tuple(pointers):
             if pointer and not pointer.startswith("/"):
                 raise ValueError(f"a JSON pointer is empty or begins with '/', '{pointer}' does not")
         return pointers
@@ -136,18 +137,14 @@ class LabelsSettings(ValueSettings):
         for spelling in self.spellings:
             if {*spelling} - {BACKGROUND} != {*self.regions}:
                 raise ValueError("every spelling of labels must name the same regions")
-            background = set(label_values(spelling.get(BACKGROUND, 0)))
-            single = [value for name in spelling for value in label_values(spelling[name]) if name != BACKGROUND]
+            background = set(as_tuple(spelling.get(BACKGROUND, 0)))
+            single = [value for name in spelling for value in as_tuple(spelling[name]) if name != BACKGROUND]
             if background & set(single):
                 raise ValueError("a region has the value of the background")
             plain = [value for value in spelling.values() if isinstance(value, int)]
             if len(set(plain)) != len(plain):
                 raise ValueError("two regions have the same value")
         return self
-
-
-def label_values(given: int | tuple[int, ...]) -> tuple[int, ...]:
-    return (given,) if isinstance(given, int) else given
 
 
 class ImageSettings(ValueSettings):
@@ -284,15 +281,15 @@ class SurvivalSettings(ValueSettings):
         return names == "reference_column"
 
 
-AnyValue = Annotated[
-    LabelsSettings
-    | ImageSettings
-    | NumberSettings
-    | ClassSettings
-    | ProbabilitySettings
-    | DetectionMapSettings
-    | PointsSettings
-    | TextSettings
-    | SurvivalSettings,
-    Field(discriminator="kind"),
-]
+VALUE_MODELS: Mapping[str, type[ValueSettings]] = {
+    "labels": LabelsSettings,
+    "image": ImageSettings,
+    "number": NumberSettings,
+    "class": ClassSettings,
+    "probability": ProbabilitySettings,
+    "detection_map": DetectionMapSettings,
+    "points": PointsSettings,
+    "boxes": PointsSettings,
+    "text": TextSettings,
+    "survival": SurvivalSettings,
+}

@@ -7,12 +7,12 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from podium.challenges.declared.located import Located, checked_number
+from podium.challenges.declared.files import Located, checked_number
 from podium.challenges.declared.value_settings import (
     BACKGROUND,
     ClassSettings,
@@ -26,18 +26,18 @@ from podium.challenges.declared.value_settings import (
     SurvivalSettings,
     TextSettings,
     ValueSettings,
-    label_values,
+    as_tuple,
 )
-from podium.challenges.format import Description, differing_geometry, doubts_about_spacing
+from podium.challenges.ground_truth import Description, differing_geometry, doubts_about_spacing
 from podium.errors import Refused
 from podium.figures import Figures
-from podium.metrics.components import find_lesions, label_components
-from podium.metrics.detection import falling
 from podium.metrics.overlap import damaged_labels, voxel_ml
 from podium.metrics.surfaces import diagonal_mm
-from podium.readers.annotations import Annotations
 from podium.readers.files import escape_for_display
 from podium.readers.images import Geometry
+
+if TYPE_CHECKING:
+    from podium.readers.annotations import Annotations
 
 SettingsT = TypeVar("SettingsT", bound=ValueSettings)
 ClassesT = TypeVar("ClassesT", ClassSettings, ProbabilitySettings)
@@ -45,8 +45,6 @@ PredictionT = TypeVar("PredictionT")
 ReferenceT = TypeVar("ReferenceT")
 
 LARGEST_VALUE = 1e24  # of a number or a pixel: the square of a difference is then below LARGEST_FIGURE
-BYTES_PER_FILE = 1_000_000  # headers, padding, attributes, or all of a small file
-_BYTES_PER_PIXEL = 8  # a mask saved as float64 or int64 is wasteful but honest
 _PRESENT, _EMPTY = "present", "empty"
 _VALUES_COUNTED = 4  # one by one: more of them take longer than a table of all
 _COUNTED_AT_ONCE = 1 << 18  # bincount turns labels into 64-bit integers first
@@ -66,12 +64,12 @@ class Compared(Generic[PredictionT, ReferenceT]):
     cache: dict[Any, Any] = field(default_factory=dict)
 
     @property
-    def is_lost(self) -> bool:
+    def is_missing(self) -> bool:
         return self.prediction is None
 
     @property
     def found(self) -> PredictionT:
-        """The prediction of a case that is not lost."""
+        """The prediction of a case that has one."""
         assert self.prediction is not None
         return self.prediction
 
@@ -117,10 +115,6 @@ class Value(ABC, Generic[SettingsT, PredictionT, ReferenceT]):
     def answers(self, reference: ReferenceT) -> Sequence[Any]:
         """Predictions that a check compares with the reference: the right one, then wrong ones."""
         return [reference]
-
-    def prediction_bytes(self, shape: tuple[int, ...] | None) -> int:
-        """An upper bound of what one honest prediction takes."""
-        return BYTES_PER_FILE + _BYTES_PER_PIXEL * math.prod(shape or (0,))
 
     def describe(self, reference: ReferenceT) -> Description:  # noqa: ARG002  (the interface)
         """What `podium check` shows of a reference; names begin with the value's."""
@@ -172,9 +166,17 @@ class LabelsValue(Value[LabelsSettings, LabelImage, LabelImage]):
     def __init__(self, name: str, settings: LabelsSettings) -> None:
         super().__init__(name, settings)
         self.regions: Mapping[str, tuple[int, ...]] = {
-            region: label_values(settings.spellings[0][region]) for region in settings.regions
+            region: as_tuple(settings.spellings[0][region]) for region in settings.regions
         }
-        self._spellings = [_Spelling(table, settings) for table in settings.spellings]
+        first = _by_value(settings.spellings[0])
+        # Of every spelling the label values, each with that of the first spelling.
+        self._spellings = [
+            {
+                value: next(other for other, theirs in first.items() if theirs == regions)
+                for value, regions in _by_value(table).items()
+            }
+            for table in settings.spellings
+        ]
 
     def read_reference(self, located: Located) -> LabelImage:
         labels, geometry = located.labels(shape=None)
@@ -222,31 +224,15 @@ class LabelsValue(Value[LabelsSettings, LabelImage, LabelImage]):
         ]
 
     def _in_first_spelling(self, labels: NDArray[Any], name: str, *, is_reference: bool) -> NDArray[Any]:
-        present = _present_labels(labels, self._spellings[0].known)
+        present = _present_labels(labels, self._spellings[0])
         allowed = {self.settings.ignore} if is_reference and self.settings.ignore is not None else set()
-        spelling = min(self._spellings, key=lambda each: len(present - each.known - allowed))
-        strays = sorted(present - spelling.known - allowed)
+        spelling = min(self._spellings, key=lambda each: len(present - each.keys() - allowed))
+        strays = sorted(present - spelling.keys() - allowed)
         if strays and self.settings.other_labels == "error":
-            spellings = " or ".join("/".join(map(str, sorted(each.known))) for each in self._spellings)
+            spellings = " or ".join("/".join(map(str, sorted(each))) for each in self._spellings)
             raise Refused(f"'{name}' holds the value {strays[0]}; a mask holds {spellings}.")
-        return spelling.translated(labels, present)
-
-
-class _Spelling:
-    """One table of label values, and the first spelling's value for each of them."""
-
-    def __init__(self, table: LabelTable, settings: LabelsSettings) -> None:
-        first = _by_value(settings.spellings[0])
-        self._translation: dict[int, int] = {}
-        for value, regions in _by_value(table).items():
-            self._translation[value] = next(other for other, theirs in first.items() if theirs == regions)
-        self.known = frozenset(self._translation)
-
-    def translated(self, labels: NDArray[Any], present: set[int]) -> NDArray[Any]:
-        changed = {value: to for value, to in self._translation.items() if value in present and value != to}
-        if not changed:
-            return labels
-        result = labels.copy()
+        changed = {value: to for value, to in spelling.items() if value in present and value != to}
+        result = labels.copy() if changed else labels
         for value, to in changed.items():
             result[labels == value] = to
         return result
@@ -254,9 +240,9 @@ class _Spelling:
 
 def _by_value(table: LabelTable) -> dict[int, frozenset[str]]:
     """The regions that each label value belongs to."""
-    found: dict[int, set[str]] = {value: set() for value in label_values(table.get(BACKGROUND, 0))}
+    found: dict[int, set[str]] = {value: set() for value in as_tuple(table.get(BACKGROUND, 0))}
     for region, given in table.items():
-        for value in label_values(given):
+        for value in as_tuple(given):
             found.setdefault(value, set()).update({region} - {BACKGROUND})
     return {value: frozenset(regions) for value, regions in found.items()}
 
@@ -327,13 +313,15 @@ class ImageValue(Value[ImageSettings, ContinuousImage, ContinuousImage]):
 # Points, boxes and detection maps.
 
 
-class PointsValue(Value[PointsSettings, Annotations, Annotations]):
+class PointsValue(Value[PointsSettings, "Annotations", "Annotations"]):
     """Points or boxes."""
 
-    def read_reference(self, located: Located) -> Annotations:
+    def read_reference(self, located: Located) -> "Annotations":
         return self._kept(located.annotations(self.settings.kind))
 
-    def read_prediction(self, located: Located, expected: ExpectedPrediction) -> Annotations:
+    def read_prediction(self, located: Located, expected: ExpectedPrediction) -> "Annotations":
+        from podium.metrics.detection import falling
+
         found, most = self._kept(located.annotations(self.settings.kind)), self.settings.max_candidates
         if self.needs_probability and found.probabilities is None and len(found):
             raise Refused(f"The {self.settings.kind} of '{self.name}' have no probability, which is needed here.")
@@ -343,22 +331,22 @@ class PointsValue(Value[PointsSettings, Annotations, Annotations]):
         expected.warnings.append(f"{len(found):,} {self.settings.kind} were found; only the {most:,} {those} count.")
         return found.only(falling(found.probabilities, found.coordinates)[:most].tolist())
 
-    def answers(self, reference: Annotations) -> Sequence[Annotations]:
+    def answers(self, reference: "Annotations") -> Sequence["Annotations"]:
         sure = replace(reference, probabilities=np.ones(len(reference)))
         return [sure, sure.only([])]
 
-    def references(self, reference: Annotations) -> int:
+    def references(self, reference: "Annotations") -> int:
         """How many findings there are."""
         return len(reference)
 
-    def describe(self, reference: Annotations) -> Description:
+    def describe(self, reference: "Annotations") -> Description:
         number, most = len(reference), self.settings.max_candidates
         few = (
             f"'{self.name}' has more findings ({number:,}) than max_candidates ({most:,}): no prediction can find all."
         )
         return Description(shapes={}, figures={f"{self.name} (number)": number}, doubts=[few] if number > most else [])
 
-    def _kept(self, found: Annotations) -> Annotations:
+    def _kept(self, found: "Annotations") -> "Annotations":
         return found if self.settings.names is None else found.named(self.settings.names)
 
 
@@ -380,6 +368,8 @@ class DetectionMapValue(Value[DetectionMapSettings, ContinuousImage, ContinuousI
         return ContinuousImage(pixels, geometry)
 
     def _warn_about_many(self, confidences: NDArray[Any], warnings: list[str]) -> None:
+        from podium.metrics.components import label_components
+
         most = self.settings.max_candidates
         if np.count_nonzero(confidences) <= most:
             return
@@ -397,6 +387,8 @@ class DetectionMapValue(Value[DetectionMapSettings, ContinuousImage, ContinuousI
 
     def references(self, reference: ContinuousImage) -> int:
         """How many findings there are."""
+        from podium.metrics.components import find_lesions
+
         volume = reference.pixels if reference.pixels.ndim == 3 else reference.pixels[None]
         joined: Any = _CONNECTIVITY[3][self.settings.connectivity]
         return find_lesions(volume != 0, connectivity=joined).count
@@ -633,8 +625,3 @@ VALUE_KINDS: Mapping[str, type[Value[Any, Any, Any]]] = {
     "text": TextValue,
     "survival": SurvivalValue,
 }
-
-
-def make_value(name: str, settings: ValueSettings) -> AnyValueKind:
-    """The value of these settings."""
-    return VALUE_KINDS[settings.kind](name, settings)

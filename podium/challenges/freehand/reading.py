@@ -24,7 +24,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import PurePosixPath
-from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -49,7 +48,7 @@ from podium.platform.jobs import Job
 from podium.readers.archives import is_zip
 from podium.readers.files import SafeFile, escape_for_display
 from podium.readers.formats.arrays import NpyFiles, open_npz
-from podium.readers.frames import ArraySource, FieldShape, FrameStream, Tile, check_shape
+from podium.readers.frames import ArraySource, FieldShape, FrameStream, check_shape
 from podium.readers.hdf5 import SIGNATURE, open_hdf5
 
 PIXEL_SETS = {"global": "GP", "local": "LP"}
@@ -335,7 +334,7 @@ def _check_complete(found: list[str], source: ArraySource, name: str) -> None:
     missing = [array for array in needed if array not in found]
     if not missing:
         return
-    has = ", ".join(found or [escape_for_display(each) for each in source.names()[:10]]) or "no array"
+    has = ", ".join(found or map(escape_for_display, source.names()[:10])) or "no array"
     raise Refused(
         f"'{name}' holds {has}, but not {', '.join(missing)}; send GP, GL, LP and LL, "
         "or global_transforms or local_transforms."
@@ -382,10 +381,7 @@ def _landmarks(source: ArraySource, array: str, count: int | None) -> Floats:
     values: NDArray[Any] = source.read(array, shape=shape)
     if values.dtype.kind not in "fiu":
         raise Refused(f"{label} holds no numbers.")
-    if not np.isfinite(values).all():
-        component, landmark = (int(index) for index in np.argwhere(~np.isfinite(values))[0])
-        what = "NaN" if np.isnan(values[component, landmark]) else "an infinite value"
-        raise Refused(f"{label} holds {what}, first at [{component}, {landmark}].")
+    check_finite(label, values)
     return values.astype(np.float64)
 
 
@@ -435,7 +431,7 @@ def _stream_errors(stream: FrameStream, span: range, reference: Coefficients, re
         for tile in stream.tiles(span):
             total = distance.sum(tile.values, frame=tile.frame, start=tile.start)
             if not math.isfinite(total):
-                check_finite(stream.label, tile)
+                check_finite(stream.label, tile.values, frame=tile.frame, start=tile.start)
                 exact = TileDistance(grid, reference, np.float64)
                 total = exact.sum(tile.values, frame=tile.frame, start=tile.start)
             result[tile.frame] += total
@@ -446,41 +442,27 @@ def _affine_errors(difference: Coefficients, frames: slice, result: Floats, grid
     result[frames] = affine_errors(difference[frames], grid)
 
 
-def check_finite(label: str, tile: Tile) -> None:
-    """Refuse a tile that holds NaN or infinity; the message gives the position."""
-    finite = np.isfinite(tile.values)
+def check_finite(label: str, values: NDArray[Any], *, frame: int | None = None, start: int = 0) -> None:
+    """Refuse values (component, pixel or landmark) that hold NaN or infinity; the message gives the position."""
+    finite = np.isfinite(values)
     if finite.all():
         return
     component, pixel = (int(index) for index in np.argwhere(~finite)[0])
-    what = "NaN" if np.isnan(tile.values[component, pixel]) else "an infinite value"
-    raise Refused(f"{label} holds {what}, first at [{tile.frame}, {component}, {tile.start + pixel}].")
+    what = "NaN" if np.isnan(values[component, pixel]) else "an infinite value"
+    place = [*([] if frame is None else [frame]), component, start + pixel]
+    raise Refused(f"{label} holds {what}, first at {place}.")
 
 
 def run_in_order(tasks: Sequence[Callable[[], None]], *, threads: int) -> None:
-    """Run all tasks; raise the error of the first failed task in order.
-
-    Tasks start in order, and none starts after a failure: every task before the failed one has then started and is
-    finished, so the earliest failure is always found.
-    """
-    waiting = iter(enumerate(tasks))
-    lock = Lock()
-    failures: dict[int, BaseException] = {}
-
-    def serve(_: Any) -> None:
-        while True:
-            with lock:
-                number, task = next(waiting, (-1, None)) if not failures else (-1, None)
-            if task is None:
-                return
-            try:
-                task()
-            except BaseException as failure:
-                failures[number] = failure
-
+    """Run all tasks, started in order; raise the error of the first failed task in order and start no more."""
     if threads == 1:
-        serve(None)
-    else:
-        with ThreadPoolExecutor(threads) as pool:
-            list(pool.map(serve, range(threads)))
-    if failures:
-        raise failures[min(failures)]
+        for task in tasks:
+            task()
+        return
+    with ThreadPoolExecutor(threads) as pool:
+        started = [pool.submit(task) for task in tasks]
+        try:
+            for each in started:
+                each.result()
+        finally:
+            pool.shutdown(cancel_futures=True)

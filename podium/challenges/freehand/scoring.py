@@ -1,25 +1,21 @@
-"""Freehand's rules: four reconstruction errors per scan, normalised by the identity baseline, and the final score."""
+"""Freehand's settings and rules: four errors per scan, normalised by the identity baseline, and the final score."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
+from pydantic import Field, StrictInt
 
-from podium.challenges.base import Scorer
 from podium.challenges.board import Criterion, RankingRule
-from podium.challenges.freehand.format import FreehandSettings
 from podium.challenges.freehand.reading import (
     ComparedField,
-    ExpectedSizes,
-    FreehandPrediction,
     ReferenceScan,
     frame_errors,
-    open_arrays,
-    read_scan_prediction,
-    refuse_unmeasurable,
 )
+from podium.challenges.settings import Positive, Settings, Slug, Tables
 from podium.figures import Figures
 from podium.metrics import Floats
 from podium.metrics.aggregation import mean_of
@@ -30,13 +26,11 @@ from podium.metrics.displacement import (
     Coefficients,
     PixelGrid,
     category_scores,
-    category_scores_as_written,
     clipped,
     final_score,
     landmark_displacements,
     mean_distance,
     normalised_error,
-    stretch_means,
 )
 from podium.platform.jobs import LONGEST_SECONDS, Runtime
 from podium.platform.metrics_file import CaseResult
@@ -47,7 +41,7 @@ _TIE_BREAK_SHARE = 0.0005
 
 _OVER_TIME_LIMIT = "over_time_limit"
 
-_FAILED = 0.0
+FAILED = 0.0
 """The normalised errors of a missing scan: those of the identity baseline."""
 
 _TITLES = {"gpe": "GPE", "gle": "GLE", "lpe": "LPE", "lle": "LLE"}
@@ -71,6 +65,47 @@ _CURVES = tuple(
 )
 
 
+Length = Annotated[StrictInt, Field(ge=1, le=10_000)]
+
+
+class FreehandSockets(Settings):
+    """`[freehand.sockets]`: the slug of an algorithm's output."""
+
+    fields: Slug = "displacement-fields"
+
+
+class FreehandSettings(Settings):
+    """The `[freehand]` table of challenge.toml.
+
+    edition           "2024" clips every normalised error to [0, 1]; in "2025" a method worse than the identity baseline
+                      scores below 0
+    frame_size        (height, width) in pixels
+    time_limit_hours  for all scans together: teams beyond it are marked
+    """
+
+    retired: ClassVar = {"clip": 'write edition = "2024" for clip = true, or edition = "2025" for clip = false'}
+
+    edition: Literal["2024", "2025"]
+    sockets: FreehandSockets = FreehandSockets()
+    frame_size: tuple[Length, Length] = (480, 640)
+    time_limit_hours: Positive | None = None
+
+    @property
+    def clip(self) -> bool:
+        return self.edition == "2024"
+
+    @property
+    def grid(self) -> PixelGrid:
+        height, width = self.frame_size
+        return PixelGrid(height=height, width=width)
+
+
+class FreehandTables(Tables):
+    """The tables of a challenge of freehand ultrasound."""
+
+    freehand: FreehandSettings
+
+
 @dataclass(frozen=True)
 class FreehandCase:
     """The errors of one scan in mm, those of the identity baseline, and the course of the errors over the frames."""
@@ -81,63 +116,20 @@ class FreehandCase:
     runtime_seconds: float | None = None
 
     @property
-    def is_lost(self) -> bool:
+    def is_missing(self) -> bool:
         return not self.errors
 
 
-class FreehandScorer(Scorer[FreehandPrediction, ReferenceScan, FreehandCase]):
-    """Compares the fields of a scan as streams."""
-
-    def __init__(self, settings: FreehandSettings) -> None:
-        self._grid, self._clip = settings.grid, settings.clip
-
-    def compare(self, prediction: FreehandPrediction, expected: ReferenceScan) -> FreehandCase:
-        levels = ("global", "local")
-        largest = _identity_errors(expected, self._grid, threads=self.threads)
-        sizes = ExpectedSizes(expected.frames, self._grid.pixels, len(expected.landmarks))
-        with (
-            np.errstate(over="ignore", invalid="ignore"),  # values too large for float64 are refused below
-            open_arrays(prediction, sizes) as source,
-        ):
-            found = read_scan_prediction(source, sizes, name=prediction.label)
-            errors, (global_frames, local_frames) = _errors(
-                expected,
-                self._grid,
-                pixels=[found.pixels(level, expected.pixel_to_mm) for level in levels],
-                landmarks=[found.at_landmarks(level, expected.landmarks, expected.pixel_to_mm) for level in levels],
-                threads=self.threads,
-            )
-        refuse_unmeasurable(errors.values(), prediction.label)
-        by_frame = {"frames": expected.frames, "gpe": stretch_means(global_frames), "lpe": stretch_means(local_frames)}
-        return FreehandCase(errors, largest, by_frame, prediction.runtime_seconds)
-
-    def score_missing(self, expected: ReferenceScan) -> FreehandCase:  # noqa: ARG002
-        """The same for every scan."""
-        return FreehandCase({}, {})
-
-    def perfect(self, expected: ReferenceScan) -> FreehandCase:
-        return FreehandCase(dict.fromkeys(ERRORS, 0.0), _identity_errors(expected, self._grid, threads=self.threads))
-
-    def facts(self, case: FreehandCase) -> Figures:
-        normalised = dict.fromkeys(ERRORS, _FAILED) if case.is_lost else _normalised(case, clip=self._clip)
-        return {
-            "as_written": category_scores_as_written(normalised),
-            "largest": dict(case.largest) or dict.fromkeys(ERRORS),
-            "by_frame": case.by_frame,
-            "runtime_seconds": case.runtime_seconds,
-        }
-
-
 @lru_cache(maxsize=1)  # the predictions of all teams for one scan are compared one after the other
-def _identity_errors(scan: ReferenceScan, grid: PixelGrid, *, threads: int) -> Mapping[str, float]:
+def identity_errors(scan: ReferenceScan, grid: PixelGrid, *, threads: int) -> Mapping[str, float]:
     """The errors of the identity baseline, a prediction that moves nothing: the largest, the same for every team."""
     unmoved = [np.zeros_like(field) for field in (scan.global_field, scan.local_field)]
     landmarks = [np.zeros((3, len(scan.landmarks)))] * 2
-    errors, _ = _errors(scan, grid, pixels=unmoved, landmarks=landmarks, threads=threads)
+    errors, _ = scan_errors(scan, grid, pixels=unmoved, landmarks=landmarks, threads=threads)
     return errors
 
 
-def _errors(
+def scan_errors(
     scan: ReferenceScan,
     grid: PixelGrid,
     *,
@@ -157,7 +149,7 @@ def _errors(
     return {"gpe": gpe, "gle": gle, "lpe": lpe, "lle": lle}, frames
 
 
-def _normalised(case: FreehandCase, *, clip: bool) -> dict[str, float]:
+def normalised_errors(case: FreehandCase, *, clip: bool) -> dict[str, float]:
     unclipped = {name: normalised_error(case.errors[name], largest=case.largest[name]) for name in ERRORS}
     return {name: clipped(value) for name, value in unclipped.items()} if clip else unclipped
 
@@ -172,7 +164,7 @@ def freehand_metrics(*, clip: bool) -> list[CaseMetric[FreehandCase]]:
         return lambda case: case.errors[name]
 
     def normalised(name: str, *, clip: bool) -> Callable[[FreehandCase], float]:
-        return lambda case: _normalised(case, clip=clip)[name]
+        return lambda case: normalised_errors(case, clip=clip)[name]
 
     def category(name: str) -> Callable[[Figures], float]:
         return lambda row: category_scores(row["normalised"])[name]
@@ -183,7 +175,7 @@ def freehand_metrics(*, clip: bool) -> list[CaseMetric[FreehandCase]]:
     lowest = 0.0 if clip else -math.inf
     return [
         *(
-            CaseMetric(name=name, title=title, direction="lower", worst=math.inf, unit="mm", of=error(name))
+            CaseMetric(name=name, title=title, direction="lower", worst=math.inf, unit="mm", compute=error(name))
             for name, title in _TITLES.items()
         ),
         *(
@@ -193,12 +185,12 @@ def freehand_metrics(*, clip: bool) -> list[CaseMetric[FreehandCase]]:
                 direction="higher",
                 lowest=low,
                 highest=1.0,
-                worst=_FAILED,
-                of_row=of_row,
+                worst=FAILED,
+                compute_from_row=compute_from_row,
                 mean=name,
                 std="",
             )
-            for name, title, low, of_row in (
+            for name, title, low, compute_from_row in (
                 ("final_score", "Final score", lowest, lambda row: final_score(row["normalised"])),
                 ("final_score_unclipped", "Final score, unclipped", -math.inf, unclipped),
                 *((name, f"{title} score", lowest, category(name)) for name, title in _CATEGORY_TITLES.items()),
@@ -211,8 +203,8 @@ def freehand_metrics(*, clip: bool) -> list[CaseMetric[FreehandCase]]:
                 direction="higher",
                 lowest=low,
                 highest=1.0,
-                worst=_FAILED,
-                of=normalised(name, clip=clips),
+                worst=FAILED,
+                compute=normalised(name, clip=clips),
             )
             for group, low, clips in (("normalised", lowest, clip), ("unclipped", -math.inf, False))
             for name, title in _TITLES.items()
@@ -232,9 +224,9 @@ def scoreboard(settings: FreehandSettings) -> Scoreboard[FreehandCase]:
             GivenFigure(path="scans.scored"),
         ),
         formulas=(
-            *(Formula(path=f"as_written.{name}", direction="lower", of=_as_written(name)) for name in CATEGORIES),
-            Formula(path="score", title="Final score", of=lambda values: _rounded(values["final_score"])),
-            Formula(path="ranking_score", title="Ranking score", of=_ranking_score),
+            *(Formula(path=f"as_written.{name}", direction="lower", compute=_as_written(name)) for name in CATEGORIES),
+            Formula(path="score", title="Final score", compute=lambda values: _rounded(values["final_score"])),
+            Formula(path="ranking_score", title="Ranking score", compute=_ranking_score),
         ),
         leaderboard=(
             *headline,

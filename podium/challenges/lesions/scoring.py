@@ -8,20 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from podium.challenges.base import Scorer
 from podium.challenges.board import Criterion, RankingRule
-from podium.challenges.format import differing_geometry
-from podium.challenges.lesions.format import (
-    LesionReference,
-    LesionsFormat,
-    LesionsPrediction,
-    LesionsSettings,
-    unusable_steps,
-)
-from podium.errors import Refused
+from podium.challenges.lesions.files import LesionReference, LesionsSettings
 from podium.figures import Figures
 from podium.metrics import Floats, Mask
-from podium.metrics.components import Components, Overlap, count_overlap, label_components
+from podium.metrics.components import Components, Overlap, count_overlap
 from podium.metrics.declaration import (
     AGREEMENT,
     UNDEFINED_WITHOUT_REFERENCE,
@@ -31,9 +22,9 @@ from podium.metrics.declaration import (
     Direction,
     Scoreboard,
 )
-from podium.metrics.engines import OWN, engine_named
+from podium.metrics.engines import OWN, MetricEngine
 from podium.metrics.lesions import Detections, centroid_hits, match_lesions, reported_pairs
-from podium.metrics.overlap import VoxelCounts, damaged_labels
+from podium.metrics.overlap import VoxelCounts
 from podium.metrics.resampling import Resamples
 from podium.readers.volumes import Volume
 
@@ -44,7 +35,7 @@ _POLICIES = {
 """By the setting `empty_reference`, then by figure. Without lesions the false negative volume is always undefined; the
 false positive volume always has a value, which is 0 for a failed step."""
 
-_MISSING_STEP = "There is no prediction for this step."
+MISSING_STEP = "There is no prediction for this step."
 _MAX_CENTROIDS = 10_000  # evalutils compares them one by one in Python
 
 _CURVES = tuple(
@@ -60,9 +51,8 @@ _CURVES = tuple(
 )
 
 
-def computed_by(settings: LesionsSettings) -> Mapping[str, str]:
+def computed_by(settings: LesionsSettings, engine: MetricEngine) -> Mapping[str, str]:
     """The package that computes each figure of a step."""
-    engine = engine_named(settings.engine)
     found = {"dice": engine.PACKAGES.get("dice", OWN), "dmm": OWN}
     if settings.per_component_dice:
         found["component_dice"] = engine.PACKAGES.get("component_dice", OWN)
@@ -101,7 +91,9 @@ class StepMasks:
         return prediction, reference
 
 
-def score_step(step: int, read: "ReadStep", reference: LesionReference, settings: LesionsSettings) -> dict[str, Any]:
+def score_step(
+    step: int, read: "ReadStep", reference: LesionReference, settings: LesionsSettings, engine: MetricEngine
+) -> dict[str, Any]:
     """The figures of one step and the counts behind them."""
     components = read.components
     overlap = count_overlap(components, reference.lesions)
@@ -111,7 +103,7 @@ def score_step(step: int, read: "ReadStep", reference: LesionReference, settings
     if policies["dice"].applies(**sizes):
         dice, dmm = policies["dice"].value(**sizes), policies["dmm"].value(**sizes)
     else:
-        dice = engine_named(settings.engine).dice(StepMasks(read, reference, overlap))
+        dice = engine.dice(StepMasks(read, reference, overlap))
         dmm = detections.f1
     return {
         "step": step,
@@ -128,10 +120,7 @@ def score_step(step: int, read: "ReadStep", reference: LesionReference, settings
             "reference": reference.lesions.total_voxels,
             "shared": overlap.shared_voxels,
         },
-        "pairs": [
-            {"lesion": pair.lesion, "component": pair.component, "iou": pair.iou}
-            for pair in reported_pairs(overlap, iou_threshold=settings.iou_threshold)
-        ],
+        "pairs": reported_pairs(overlap, iou_threshold=settings.iou_threshold),
     }
 
 
@@ -188,81 +177,7 @@ class LesionsCase:
         return area(defined) if len(defined) == len(values) else None
 
 
-class LesionsScorer(Scorer[LesionsPrediction, LesionReference, LesionsCase]):
-    """Reads and scores a case step by step."""
-
-    def __init__(self, format: LesionsFormat, settings: LesionsSettings) -> None:  # noqa: A002  (the part's name)
-        self._format, self._settings = format, settings
-
-    def import_packages(self) -> None:
-        import cc3d  # noqa: F401
-        import numpy.ma  # noqa: F401  (np.unique asks for it)
-
-        engine_named(self._settings.engine).import_packages({*computed_by(self._settings).values()})
-
-    def compare(self, prediction: LesionsPrediction, expected: LesionReference) -> LesionsCase:
-        steps: list[dict[str, Any]] = []
-        warnings: list[str] = []
-        final = None
-        for step in self._format.expected_steps(prediction):
-            final = None  # frees this step's memory before the next volume is read
-            if step not in prediction.steps:
-                steps.append(failed_step(step, expected, self._settings, status="missing", error=_MISSING_STEP))
-                continue
-            try:
-                volume, components, name = self._format.read_step(prediction.steps[step], shape=expected.lesions.shape)
-            except Refused as refusal:
-                steps.append(failed_step(step, expected, self._settings, status="failed", error=str(refusal)))
-                continue
-            sentence = differing_geometry(name, volume.geometry, expected.geometry)
-            warnings += [sentence] if sentence else []
-            final = ReadStep(volume, components)
-            steps.append(score_step(step, final, expected, self._settings))
-            del volume, components
-        if not any(step["status"] == "scored" for step in steps):
-            raise Refused(next(step["error"] for step in steps if step["status"] == "failed"))
-        warnings += unusable_steps(
-            {step["step"]: step["error"] for step in steps if step["status"] == "failed"},
-            [step["step"] for step in steps if step["status"] == "missing"],
-        )
-        return LesionsCase(expected, steps, final, warnings)
-
-    def score_missing(self, expected: LesionReference) -> LesionsCase:
-        """Every expected step failed; where their number is not fixed, one."""
-        count = self._settings.steps if self._settings.regime == "simulated" else 1
-        steps = [
-            failed_step(step, expected, self._settings, status="missing", error=_MISSING_STEP) for step in range(count)
-        ]
-        return LesionsCase(expected, steps)
-
-    def perfect(self, expected: LesionReference) -> LesionsCase:
-        steps = self._settings.steps if self._settings.regime == "simulated" else 1
-        return self._of_labels(expected, expected.mask().view(np.uint8), steps)
-
-    def damaged(self, expected: LesionReference) -> Sequence[LesionsCase]:
-        return [self._of_labels(expected, each, 1) for each in damaged_labels(expected.mask().view(np.uint8))]
-
-    def _of_labels(self, expected: LesionReference, labels: Any, steps: int) -> LesionsCase:
-        """The same labels at every step."""
-        components = label_components(labels.view(np.bool_), connectivity=self._settings.connectivity)
-        read = ReadStep(Volume(labels.shape, expected.geometry, labels), components)
-        return LesionsCase(expected, [score_step(step, read, expected, self._settings) for step in range(steps)], read)
-
-    def facts(self, case: LesionsCase) -> Figures:
-        facts: dict[str, Any] = {
-            "final_detections": {name: case.steps[-1][name] for name in ("tp", "fp", "fn")},
-            "lesions": case.reference.describe(),
-            "steps": list(case.steps),
-        }
-        if self._settings.centroid_radius_mm is not None:
-            facts["final_centroid_hits"] = _centroid_hits(case, self._settings.centroid_radius_mm)
-        return facts
-
-    def warnings(self, case: LesionsCase) -> Sequence[str]:
-        return case.warnings
-
-
-def _centroid_hits(case: LesionsCase, radius_mm: float) -> dict[str, int] | None:
+def final_centroid_hits(case: LesionsCase, radius_mm: float) -> dict[str, int] | None:
     if case.final is None:
         return {"tp": 0, "fp": 0, "fn": case.reference.lesions.count}
     if case.final.components.count > _MAX_CENTROIDS:
@@ -279,7 +194,7 @@ def _centroid_hits(case: LesionsCase, radius_mm: float) -> dict[str, int] | None
 # The declared figures: areas under the curves of Dice and DMM over the steps, the last step, and pooled counts.
 
 
-def lesions_metrics(settings: LesionsSettings) -> list[CaseMetric[LesionsCase]]:
+def lesions_metrics(settings: LesionsSettings, engine: MetricEngine) -> list[CaseMetric[LesionsCase]]:
     """The figures of a case. An area is at most the number of steps minus 1; volumes have no upper bound."""
     longest = settings.steps - 1 if settings.regime == "simulated" else math.inf
     both = (("dice", "Dice"), ("dmm", "DMM"))
@@ -293,21 +208,21 @@ def lesions_metrics(settings: LesionsSettings) -> list[CaseMetric[LesionsCase]]:
     ]
     without = "where no reference has a lesion" if settings.empty_reference == "undefined" else ""
     return [
-        *(replace(area, no_value_if=without) for area in areas),
-        _volume("final_fpv_ml", "Final FPV", of=lambda case: case.steps[-1]["fpv_ml"] if case.final else None),
+        *(replace(area, undefined_when=without) for area in areas),
+        _volume("final_fpv_ml", "Final FPV", compute=lambda case: case.steps[-1]["fpv_ml"] if case.final else None),
         _volume(
             "final_fnv_ml",
             "Final FNV",
-            of=lambda case: case.steps[-1]["fnv_ml"],
-            when_lost=lambda case: case.reference.total_ml,
+            compute=lambda case: case.steps[-1]["fnv_ml"],
+            when_missing=lambda case: case.reference.total_ml,
         ),
         *(
             [
                 _metric(
                     "final_component_dice",
                     "Final Dice per component",
-                    lambda case: _component_dice(case, settings),
-                    no_value_if="where no reference has a lesion",
+                    lambda case: _component_dice(case, engine),
+                    undefined_when="where no reference has a lesion",
                 )
             ]
             if settings.per_component_dice
@@ -334,10 +249,12 @@ def _area(
     return _metric(name, title, lambda case: case.along_steps(figure, area), highest=highest)
 
 
-def _metric(name: str, title: str, of: Callable[[LesionsCase], float | None], **more: Any) -> CaseMetric[LesionsCase]:
+def _metric(
+    name: str, title: str, compute: Callable[[LesionsCase], float | None], **more: Any
+) -> CaseMetric[LesionsCase]:
     """A figure of which more is better; missing cases have the same function."""
     declared = {"direction": "higher", "highest": 1.0, "worst": 0.0, **more}
-    return CaseMetric(name=name, title=title, count=f"{name}.n", of=of, when_lost=of, **declared)
+    return CaseMetric(name=name, title=title, count=f"{name}.n", compute=compute, when_missing=compute, **declared)
 
 
 def _last(values: Sequence[float]) -> float:
@@ -350,19 +267,19 @@ def _volume(name: str, title: str, **functions: Any) -> CaseMetric[LesionsCase]:
     )
 
 
-def _component_dice(case: LesionsCase, settings: LesionsSettings) -> float | None:
+def _component_dice(case: LesionsCase, engine: MetricEngine) -> float | None:
     if case.reference.is_empty:
         return None
     if case.final is None or case.final.components.count == 0:
         return 0.0
     overlap = count_overlap(case.final.components, case.reference.lesions)
     masks = StepMasks(case.final, case.reference, overlap)
-    return engine_named(settings.engine).component_dice(masks)
+    return engine.component_dice(masks)
 
 
-def scoreboard(settings: LesionsSettings) -> Scoreboard[LesionsCase]:
+def scoreboard(settings: LesionsSettings, engine: MetricEngine) -> Scoreboard[LesionsCase]:
     """All figures of lesions."""
-    metrics = lesions_metrics(settings)
+    metrics = lesions_metrics(settings, engine)
     ranked = ("ranked.auc_dice.mean", "ranked.auc_dmm.mean")
     return Scoreboard(
         metrics=metrics,
@@ -374,9 +291,9 @@ def scoreboard(settings: LesionsSettings) -> Scoreboard[LesionsCase]:
                 title="DMM pooled",
                 lowest=0.0,
                 highest=1.0,
-                of=lambda rows, resamples: _pooled_f1("final_detections", rows, resamples),
+                compute=lambda rows, resamples: _pooled_f1("final_detections", rows, resamples),
                 defined="dmm_pooled_defined",
-                no_value_if="where no reference has a lesion",
+                undefined_when="where no reference has a lesion",
             ),
             *(_centroid_metrics() if settings.centroid_radius_mm is not None else ()),
         ],
@@ -392,12 +309,12 @@ def scoreboard(settings: LesionsSettings) -> Scoreboard[LesionsCase]:
 
 
 def _count_metrics(facts: str) -> list[CohortMetric]:
-    def of(name: str) -> Callable[[Sequence[Figures], Resamples], Floats]:
+    def compute(name: str) -> Callable[[Sequence[Figures], Resamples], Floats]:
         return lambda rows, resamples: _total(facts, name, rows, resamples)
 
     directions: dict[str, Direction] = {"tp": "higher", "fp": "lower", "fn": "lower"}
     return [
-        CohortMetric(path=f"{facts}.{name}", direction=direction, lowest=0.0, of=of(name), whole=True)
+        CohortMetric(path=f"{facts}.{name}", direction=direction, lowest=0.0, compute=compute(name), whole=True)
         for name, direction in directions.items()
     ]
 
@@ -409,7 +326,7 @@ def _centroid_metrics() -> list[CohortMetric]:
             path="final_centroid_hits.f1",
             lowest=0.0,
             highest=1.0,
-            of=lambda rows, resamples: _pooled_f1("final_centroid_hits", rows, resamples),
+            compute=lambda rows, resamples: _pooled_f1("final_centroid_hits", rows, resamples),
         ),
     ]
 
@@ -430,14 +347,14 @@ def ranking_rule(settings: LesionsSettings) -> RankingRule:
     """Rank by mean AUC-Dice, rank by mean AUC-DMM, average the two ranks; per regime."""
     suffix = settings.ranked_suffix
     names = ("auc_dice", "auc_dmm")
-    titles = {metric.name: metric.title for metric in lesions_metrics(settings)}
+    titles = {"auc_dice": "AUC-Dice", "auc_dmm": "AUC-DMM"}
     return RankingRule(
         words="teams are ranked by mean AUC-Dice and by mean AUC-DMM, then by the mean of the two positions with "
         "equal weights" + (", the areas divided by the number of corrections" if suffix else ""),
         criteria=tuple(
             Criterion(
                 path=f"ranked.{name}.mean",
-                title=f"Mean {titles[f'{name}{suffix}']}",
+                title=f"Mean {titles[name]}{', normalised' if suffix else ''}",
                 direction="higher",
                 weight=0.5,
                 absent_is_last=True,

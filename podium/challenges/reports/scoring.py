@@ -6,10 +6,8 @@ from typing import Any, Self
 
 import numpy as np
 
-from podium.challenges.base import Scorer
 from podium.challenges.board import Criterion, RankingRule
-from podium.challenges.reports.format import EMPTY_REPORT, ReportsFormat, ReportsSettings
-from podium.errors import ConfigurationError
+from podium.challenges.reports.files import ReportsSettings
 from podium.figures import Figures
 from podium.metrics import Floats
 from podium.metrics.declaration import CaseMetric, CohortMetric, Formula, GivenFigure, Scoreboard
@@ -24,8 +22,7 @@ from podium.metrics.text import (
     tokens_13a,
     tokens_of,
 )
-from podium.pairing import Source
-from podium.readers.wordnet import FOLDER_VARIABLE, WordNet, find_wordnet
+from podium.readers.wordnet import WordNet, find_wordnet
 
 FINALISTS = 7  # the number of methods that go on to the arena
 _FINDINGS = {None: "", True: "; RadFact is over abnormal findings alone", False: "; RadFact is over all findings"}
@@ -49,37 +46,8 @@ class ReportsCase:
         return cls(mine, theirs, count_ngrams(candidate=mine, reference=theirs), counts_13a)
 
 
-class ReportsScorer(Scorer[Source, str, ReportsCase]):
-    """Compares the two texts of a case; a missing report counts as an empty one."""
-
-    def __init__(self, format: ReportsFormat, settings: ReportsSettings) -> None:  # noqa: A002  (the part's name)
-        self._format, self._settings = format, settings
-
-    def import_packages(self) -> None:
-        if find_wordnet() is None and self._settings.captioning == "offline":
-            raise ConfigurationError(
-                "'reports.captioning' is \"offline\", which needs WordNet, and WordNet is not installed; install "
-                f"Debian's wordnet-base, or name the folder of its files in {FOLDER_VARIABLE}."
-            )
-
-    def compare(self, prediction: Source, expected: str) -> ReportsCase:
-        return ReportsCase.of(candidate=self._format.read(prediction), reference=expected)
-
-    def score_missing(self, expected: str) -> ReportsCase:
-        return ReportsCase.of(candidate="", reference=expected)
-
-    def perfect(self, expected: str) -> ReportsCase:
-        return ReportsCase.of(candidate=expected, reference=expected)
-
-    def facts(self, case: ReportsCase) -> Figures:
-        """The counts from which corpus BLEU can be recomputed."""
-        return {**_facts(case.counts, ""), **_facts(case.counts_13a, "_13a")}
-
-    def warnings(self, case: ReportsCase) -> Sequence[str]:
-        return () if case.candidate else (EMPTY_REPORT,)
-
-
-def _facts(counts: NgramCounts, suffix: str) -> Figures:
+def ngram_facts(counts: NgramCounts, suffix: str) -> Figures:
+    """The counts from which corpus BLEU can be recomputed."""
     return {
         f"ngrams{suffix}": {"matches": _by_order(counts.matches), "totals": _by_order(counts.totals)},
         f"tokens{suffix}": {"candidate": counts.candidate_tokens, "reference": counts.reference_tokens},
@@ -100,7 +68,7 @@ def scoreboard(settings: ReportsSettings) -> Scoreboard[ReportsCase]:
             _metric(
                 "bleu_4",
                 "BLEU-4",
-                of=lambda case: bleu_4(case.counts),
+                compute=lambda case: bleu_4(case.counts),
                 mean="bleu_4_case_mean",
                 std="bleu_4_case_std",
                 mean_title="BLEU-4 (mean of cases)",
@@ -108,30 +76,35 @@ def scoreboard(settings: ReportsSettings) -> Scoreboard[ReportsCase]:
             _metric(
                 "meteor",
                 "METEOR",
-                of=lambda case: meteor(candidate=case.candidate, reference=case.reference),
+                compute=lambda case: meteor(candidate=case.candidate, reference=case.reference),
                 mean="meteor",
                 std="meteor_std",
             ),
-            _metric("bleu_13a", "BLEU-13a", of=lambda case: bleu_13a(case.counts_13a), mean=""),
+            _metric("bleu_13a", "BLEU-13a", compute=lambda case: bleu_13a(case.counts_13a), mean=""),
             *([_synonyms_metric(wordnet)] if with_synonyms else []),
-            _metric("captioning", "Captioning", of_row=lambda row: (row[bleu_name] + row[meteor_name]) / 2, mean=""),
+            _metric(
+                "captioning",
+                "Captioning",
+                compute_from_row=lambda row: (row[bleu_name] + row[meteor_name]) / 2,
+                mean="",
+            ),
         ),
         offline_metrics=(_metric("radfact.f1", "RadFact F1", mean=""),),
         cohort_metrics=(
-            CohortMetric(path="bleu_4", title="BLEU-4 (corpus)", of=_corpus(bleu_4, "")),
-            CohortMetric(path="bleu_13a", title="BLEU-13a (corpus)", of=_corpus(bleu_13a, "_13a")),
+            CohortMetric(path="bleu_4", title="BLEU-4 (corpus)", compute=_corpus(bleu_4, "")),
+            CohortMetric(path="bleu_13a", title="BLEU-13a (corpus)", compute=_corpus(bleu_13a, "_13a")),
             CohortMetric(
                 path="empty_reports",
                 title="Empty reports",
                 direction="lower",
-                of=lambda rows, resamples: resamples.total([row["tokens"]["candidate"] == 0 for row in rows]),
+                compute=lambda rows, resamples: resamples.total([row["tokens"]["candidate"] == 0 for row in rows]),
                 whole=True,
             ),
         ),
         given=(GivenFigure(path="radfact_known"),),
         formulas=(
-            Formula(path="captioning", of=lambda values: (values[bleu_name] + values[meteor_name]) / 2),
-            Formula(path="score", title="Score (captioning)", of=lambda values: values["captioning"]),
+            Formula(path="captioning", compute=lambda values: (values[bleu_name] + values[meteor_name]) / 2),
+            Formula(path="score", title="Score (captioning)", compute=lambda values: values["captioning"]),
         ),
         leaderboard=(
             *("score", "bleu_4", "meteor", "bleu_4_case_mean", "bleu_13a"),
@@ -143,9 +116,11 @@ def scoreboard(settings: ReportsSettings) -> Scoreboard[ReportsCase]:
             Formula(
                 path="score_final",
                 title="Final score",
-                of=lambda values: weights.clinical * values["clinical"] + weights.captioning * values["captioning"],
+                compute=lambda values: (
+                    weights.clinical * values["clinical"] + weights.captioning * values["captioning"]
+                ),
             ),
-            CohortMetric(path="clinical", title="Clinical", of=_clinical(settings)),
+            CohortMetric(path="clinical", title="Clinical", compute=_clinical(settings)),
             GivenFigure(path="radfact.precision", title="RadFact precision"),
             GivenFigure(path="radfact.recall", title="RadFact recall"),
             GivenFigure(path="score_final_lower_bound", title="Final score (lower bound)"),
@@ -162,14 +137,14 @@ def _metric(name: str, title: str, **declared: Any) -> CaseMetric[ReportsCase]:
 def _synonyms_metric(wordnet: WordNet | None) -> CaseMetric[ReportsCase]:
     """Without WordNet, the metric exists only for rows that were scored elsewhere."""
 
-    def of(case: ReportsCase) -> float:
+    def compute(case: ReportsCase) -> float:
         assert wordnet is not None
         return meteor_synonyms(candidate=case.candidate, reference=case.reference, synonyms=wordnet.synonyms)
 
     return _metric(
         "meteor_wordnet",
         "METEOR (WordNet)",
-        of=None if wordnet is None else of,
+        compute=None if wordnet is None else compute,
         mean="meteor_wordnet",
         std="meteor_wordnet_std",
     )
@@ -178,7 +153,7 @@ def _synonyms_metric(wordnet: WordNet | None) -> CaseMetric[ReportsCase]:
 def _corpus(bleu: Callable[[NgramCounts], float], suffix: str) -> Callable[[Sequence[Figures], Resamples], Floats]:
     """BLEU of each replicate as one corpus: counts are summed first, and a report drawn twice counts twice."""
 
-    def of(rows: Sequence[Figures], resamples: Resamples) -> Floats:
+    def compute(rows: Sequence[Figures], resamples: Resamples) -> Floats:
         ngrams, tokens = f"ngrams{suffix}", f"tokens{suffix}"
         orders = sorted(rows[0][ngrams]["matches"], key=int)
         sides, kinds = ("candidate", "reference"), ("matches", "totals")
@@ -197,13 +172,13 @@ def _corpus(bleu: Callable[[NgramCounts], float], suffix: str) -> Callable[[Sequ
         ]
         return np.array([bleu(each) for each in summed])
 
-    return of
+    return compute
 
 
 def _clinical(settings: ReportsSettings) -> Callable[[Sequence[Figures], Resamples], Floats]:
     """By the chosen rule, over the drawn cases that have figures by the judge; 0 without any, as in `podium judge`."""
 
-    def of(rows: Sequence[Figures], resamples: Resamples) -> Floats:
+    def compute(rows: Sequence[Figures], resamples: Resamples) -> Floats:
         known = np.array([row["radfact"]["f1"] is not None for row in rows])
         drawn = resamples.only(known)
 
@@ -217,7 +192,7 @@ def _clinical(settings: ReportsSettings) -> Callable[[Sequence[Figures], Resampl
         both = precision + recall
         return np.divide(2 * precision * recall, both, out=np.zeros_like(both), where=both > 0)
 
-    return of
+    return compute
 
 
 def ranking_rule(settings: ReportsSettings) -> RankingRule:

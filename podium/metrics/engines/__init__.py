@@ -33,7 +33,7 @@ class MaskPair(Protocol):
 
 
 class SpacedPair(MaskPair, Protocol):
-    """The same with the size of a voxel, in the axes' order."""
+    """Two such masks with the size of a voxel, in the axes' order."""
 
     @property
     def spacing(self) -> tuple[float, ...]: ...
@@ -76,7 +76,7 @@ class MetricEngine(Protocol):
     def probability_figure(
         self, metric: str, *, prediction: Floats, reference: Reference, **options: Any
     ) -> float | None:
-        """The same of probabilities, none of which is missing."""
+        """The published figure of probabilities, none of which is missing; None where the vectorised code's stands."""
 
 
 def engine_named(name: EngineName) -> MetricEngine:

@@ -2,7 +2,7 @@
 
 MONAI works channel by channel, so that one call for all regions of an image takes as long as one call for each (512 x
 512: 6.3 and 6.2 ms); each region is given as a channel of its own, cut to what it covers, and nothing is padded. Most
-of the time of a small region is MONAI's own preparation: it is told to keep no record of transforms.
+of the time of a small region is MONAI's own preparation; metadata tracking is disabled.
 """
 
 import gc
@@ -83,7 +83,8 @@ def iou(pair: MaskPair) -> float:
 
 
 def nsd(pair: SpacedPair, *, tolerance: float, in_mm: bool) -> float:
-    return _of_surfaces("compute_surface_dice", pair, spacing=_spacing(pair, in_mm), class_thresholds=[tolerance])
+    spacing = pair.spacing if in_mm else None
+    return _of_surfaces("compute_surface_dice", pair, spacing=spacing, class_thresholds=[tolerance])
 
 
 def hausdorff(pair: SpacedPair, *, percentile: float) -> float:
@@ -107,10 +108,6 @@ def _of_surfaces(function: str, pair: SpacedPair, *, turned: bool = False, **giv
     masks = _channels(pair)
     with _quietly("monai.metrics.utils get_mask_edges"):
         return float(getattr(_monai(), function)(*(masks[::-1] if turned else masks), include_background=True, **given))
-
-
-def _spacing(pair: SpacedPair, in_mm: bool) -> tuple[float, ...] | None:
-    return pair.spacing if in_mm else None
 
 
 def component_dice(pair: MaskPair) -> float:
@@ -170,13 +167,16 @@ def probability_figure(metric: str, *, prediction: Floats, reference: Reference,
 
     if metric in ("auroc", "average_precision"):
         of = sk.roc_auc_score if metric == "auroc" else _average_precision
-        columns = [(reference, prediction)] if prediction.ndim == 1 else _one_against_rest(prediction, reference)
+        columns: list[tuple[Any, Floats]] = [(reference, prediction)]
+        if prediction.ndim == 2:
+            columns = [(reference == number, prediction[:, number]) for number in range(prediction.shape[1])]
         if any(not true.any() or (metric == "auroc" and true.all()) for true, _ in columns):
             return math.nan
         return math.fsum(of(true, probability) for true, probability in columns) / len(columns)
     codes = np.asarray(reference, np.int64)
     if metric == "log_loss":  # of the true class alone, since only its probability is clipped
-        of_truth = np.where(codes, prediction, 1 - prediction) if prediction.ndim == 1 else _of_class(prediction, codes)
+        both = np.stack([1 - prediction, prediction], axis=1) if prediction.ndim == 1 else prediction
+        of_truth = np.take_along_axis(both, codes[:, None], axis=1)[:, 0]
         clipped = np.clip(of_truth, options["clip"], 1 - options["clip"])
         return float(sk.log_loss(np.ones(len(codes)), clipped, labels=[0, 1]))
     labels = [0, 1] if prediction.ndim == 1 else list(range(prediction.shape[1]))
@@ -192,11 +192,3 @@ def _average_precision(true: Any, probability: Floats) -> float:
     found = probability != NEVER_FOUND
     share = float(true[found].sum() / true.sum())
     return share * average_precision_score(true[found], probability[found]) if share else 0.0
-
-
-def _of_class(prediction: Floats, codes: Codes) -> Floats:
-    return np.take_along_axis(prediction, codes[:, None], axis=1)[:, 0]
-
-
-def _one_against_rest(prediction: Floats, reference: Reference) -> list[tuple[Any, Floats]]:
-    return [(reference == number, prediction[:, number]) for number in range(prediction.shape[1])]

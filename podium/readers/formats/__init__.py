@@ -10,7 +10,7 @@ from podium.readers.formats.headers import ImageFormat
 from podium.readers.formats.metaimage import METAIMAGE
 from podium.readers.formats.nifti import GZIPPED_NIFTI, NIFTI
 from podium.readers.formats.pictures import PNG, TIFF
-from podium.readers.inflate import GZIP_MAGIC, inflated_start, pieces
+from podium.readers.inflate import GZIP_MAGIC, unpacked_start
 
 IMAGE_FORMATS = (METAIMAGE, NIFTI, GZIPPED_NIFTI, TIFF, PNG)
 
@@ -41,7 +41,14 @@ def ending_of(name: str) -> str:
 
 def format_of(file: SafeFile) -> ImageFormat:
     """The format of an image, by its content; refused when the name says something else."""
-    declared = _format_of_name(file)
+    ending = ending_of(file.name)
+    declared = next((each for each in IMAGE_FORMATS if ending in each.endings), None)
+    if declared is None:
+        lowered = file.name.lower()
+        what = next((what for refused, what in REFUSED_ENDINGS.items() if lowered.endswith(refused)), None)
+        if what is not None:
+            raise Refused(f"'{file.name}' is {what}, which is not accepted; send {_ACCEPTED}.")
+        raise Refused(f"'{file.name}' is not named like an image; send {_ACCEPTED}.")
     found = _format_of_content(file, declared)
     if found is None:
         raise Refused(f"The content of '{file.name}' is not {declared.name}; send {_ACCEPTED}.")
@@ -52,17 +59,6 @@ def format_of(file: SafeFile) -> ImageFormat:
     return found
 
 
-def _format_of_name(file: SafeFile) -> ImageFormat:
-    ending = ending_of(file.name)
-    for image_format in IMAGE_FORMATS:
-        if ending in image_format.endings:
-            return image_format
-    for refused, what in REFUSED_ENDINGS.items():
-        if file.name.lower().endswith(refused):
-            raise Refused(f"'{file.name}' is {what}, which is not accepted; send {_ACCEPTED}.")
-    raise Refused(f"'{file.name}' is not named like an image; send {_ACCEPTED}.")
-
-
 def _format_of_content(file: SafeFile, declared: ImageFormat) -> ImageFormat | None:
     with file.open() as stream:
         start = stream.read(_START_BYTES)
@@ -71,7 +67,7 @@ def _format_of_content(file: SafeFile, declared: ImageFormat) -> ImageFormat | N
         gzipped = start.startswith(GZIP_MAGIC)
         if gzipped:
             stream.seek(0)
-            start = inflated_start(pieces(stream), count=_START_BYTES)
+            start = unpacked_start(stream, count=_START_BYTES)
             if not start and declared.gzipped:
                 raise Refused(f"The compressed data of '{file.name}' is corrupt or empty.")
     return next((each for each in IMAGE_FORMATS if each.gzipped == gzipped and each.matches(start)), None)

@@ -21,6 +21,7 @@ from podium.errors import Refused, SubmissionError
 from podium.readers.archives import STORED, ZipMember, member_content, zip_members
 from podium.readers.files import SafeFile
 from podium.readers.frames import FieldShape, FrameStream, RawFrames, Tile, check_number_type, check_shape, truncated
+from podium.readers.inflate import BlockReader
 
 MAGIC = b"\x93NUMPY"
 MAX_HEADER_BYTES = 10_000
@@ -132,7 +133,7 @@ class NpyFiles:
         with file.open() as stream:
             header = read_npy_header(stream.read, self.label(name))
         check_field(self.label(name), header, shape)
-        return RawFrames(file, label=self.label(name), offset=header.size, dtype=header.dtype, shape=shape)
+        return RawFrames(file=file, label=self.label(name), offset=header.size, dtype=header.dtype, shape=shape)
 
 
 def _damaged(label: str) -> Refused:
@@ -162,7 +163,7 @@ class NpzSource:
     def read(self, name: str, *, shape: tuple[int, ...] | None = None) -> NDArray[Any]:
         with self._open(name) as (header, content):
             values = whole_array(header, content.read, self.label(name), shape=shape)
-            content.end()
+            _read_to_end(content)
             return values
 
     def frames(self, name: str, *, shape: FieldShape) -> FrameStream:
@@ -172,7 +173,7 @@ class NpzSource:
         if member.info.compress_type != STORED:
             return _DeflatedFrames(self, name, shape=shape, dtype=header.dtype)
         return RawFrames(
-            self.file,
+            file=self.file,
             label=self.label(name),
             offset=member.data_start + header.size,
             dtype=header.dtype,
@@ -182,11 +183,11 @@ class NpzSource:
         )
 
     @contextmanager
-    def _open(self, name: str) -> Iterator[tuple[NpyHeader, "_Content"]]:
+    def _open(self, name: str) -> Iterator[tuple[NpyHeader, BlockReader]]:
         """A member's header, and its content after that."""
         member = self.members[name]
         with _submission_refused(), self.file.open() as plain:
-            content = _Content(member_content(self.file, plain, member))
+            content = BlockReader(member_content(self.file, plain, member))
             header = read_npy_header(content.read, self.label(name))
             if member.info.file_size != header.size + header.nbytes:
                 raise Refused(
@@ -194,38 +195,6 @@ class NpzSource:
                     f"but its header declares {header.nbytes:,}."
                 )
             yield header, content
-
-
-class _Content:
-    """Blocks of a member as something that can be read from."""
-
-    def __init__(self, blocks: Iterator[bytes]) -> None:
-        self._blocks = blocks
-        self._waiting = memoryview(b"")
-
-    def read(self, count: int) -> bytes:
-        """The next `count` bytes, fewer at the end."""
-        found = bytearray(count)
-        return bytes(found[: self.fill(memoryview(found))])
-
-    def fill(self, target: memoryview) -> int:
-        """Put as many of the next bytes as fit into `target`; returns how many."""
-        done = 0
-        while done < len(target):
-            if not self._waiting:
-                self._waiting = memoryview(next(self._blocks, b""))
-                if not self._waiting:
-                    break
-            part = self._waiting[: len(target) - done]
-            target[done : done + len(part)] = part
-            self._waiting = self._waiting[len(part) :]
-            done += len(part)
-        return done
-
-    def end(self) -> None:
-        """Read on to the end, where the checksum is compared with the content."""
-        for _ in self._blocks:
-            pass
 
 
 class _DeflatedFrames(FrameStream):
@@ -241,10 +210,20 @@ class _DeflatedFrames(FrameStream):
         target = buffer.view(np.uint8).data.cast("B")
         with self._source._open(self._name) as (_, content):
             for frame in span:
-                if content.fill(target) < len(target):
+                done = 0
+                for part in content.parts(len(target)):
+                    target[done : done + len(part)] = part
+                    done += len(part)
+                if done < len(target):
                     raise truncated(self.label)
                 yield Tile(frame, 0, buffer)
-            content.end()
+            _read_to_end(content)
+
+
+def _read_to_end(content: BlockReader) -> None:
+    """At the end the checksum is compared with the content."""
+    for _ in content.rest():
+        pass
 
 
 @contextmanager

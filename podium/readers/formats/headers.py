@@ -1,16 +1,20 @@
 """What the image formats share: the header that a file declares, what a format is, and stored pixels.
 
-The libraries leave the rest of their buffer as they found it when a file holds fewer pixels than declared, and that
-memory may hold a reference read before. So pixels are read in blocks, and their bytes are counted on the way.
+The libraries accept a file that holds fewer pixels than declared: the rest of the image is then whatever was in memory.
+So stored pixels are read here, in blocks, and their bytes are counted on the way.
 """
 
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from podium.errors import Refused
 from podium.readers.files import SafeFile
-from podium.readers.inflate import GZIP, LIBRARY, ZLIB_LIBRARY, BadStreamError, Library, inflate, pieces
+from podium.readers.inflate import BadStreamError, pieces, unpacked
 
 
 @dataclass(frozen=True)
@@ -24,13 +28,16 @@ class ImageHeader:
     """Bytes of a pixel in the file."""
 
     dtype: str | None = None
-    """NumPy's name of a stored pixel (`<f4`); None where the values are not simply the stored ones, in order."""
+    """NumPy's name of a stored pixel (`<f4`); None where the library reads the pixels."""
+
+    scaling: tuple[float, float] | None = None
+    """Slope and intercept, where the values are not the stored ones."""
 
     content_offset: int = 0
     """Where in the file the content begins that is read, or unpacked, for the pixels."""
 
-    wrapping: int | None = None
-    """zlib's window code of a compressed content; None where it is stored as it is."""
+    is_compressed: bool = False
+    """Whether the content is a gzip file or a zlib stream."""
 
     data_offset: int = 0
     """Where in the unpacked content the pixels begin."""
@@ -42,6 +49,12 @@ class ImageHeader:
     def data_bytes(self) -> int:
         """Declared bytes of all pixels, unpacked."""
         return self.pixel_bytes * math.prod(self.shape)
+
+    @property
+    def value_type(self) -> np.dtype[Any]:
+        """Of the values in memory: integers that are scaled become float32."""
+        stored = np.dtype(self.dtype).newbyteorder("=")
+        return np.dtype(np.float32) if self.scaling and stored.kind != "f" else stored
 
 
 def with_crosses(shape: tuple[int, ...]) -> str:
@@ -102,9 +115,6 @@ class ImageFormat:
     read_header: Callable[[SafeFile], ImageHeader]
     """The declared image; anything the library could understand differently is refused."""
 
-    check_pixels: Callable[[SafeFile, ImageHeader], None] | None = None
-    """Checks that the file holds the declared pixels; None where the library itself does."""
-
     gzipped: bool = False
     """Whether the whole file is gzipped; `matches` is then given the first unpacked bytes."""
 
@@ -112,29 +122,36 @@ class ImageFormat:
     """Whether the format stores the position of a volume in space."""
 
 
-def check_pixels(file: SafeFile, header: ImageHeader) -> None:
-    """Check that the file holds as many pixels as declared, for a library that reads it afterwards. Compressed ones
-    are unpacked for that, block by block."""
-    if header.wrapping is None:
-        _check_size(file, header, file.size - header.content_offset)
-        return
-    for _ in pixel_blocks(file, header, library=ZLIB_LIBRARY):
-        pass
+def pixel_values(file: SafeFile, header: ImageHeader) -> Iterator[NDArray[Any]]:
+    """The stored pixels of a header with a `dtype`, scaled, in the order of the file, in blocks.
+
+    Raises:
+        Refused: the file does not hold exactly as many as declared.
+    """
+    rest = b""
+    for block in _pixel_bytes(file, header):
+        data = rest + block if rest else block
+        whole = len(data) // header.pixel_bytes
+        if whole:
+            values = np.frombuffer(data, header.dtype, count=whole).astype(header.value_type, copy=False)
+            yield values if header.scaling is None else _scaled(values, *header.scaling)
+        rest = bytes(data[whole * header.pixel_bytes :])
 
 
-def pixel_blocks(file: SafeFile, header: ImageHeader, *, library: Library = LIBRARY) -> Iterator[memoryview]:
-    """The bytes of the pixels in the order of the file: exactly as many as declared, otherwise Refused."""
-    if header.wrapping is None:
-        check_pixels(file, header)  # before the first block: the size of the file tells
+def _scaled(values: NDArray[Any], slope: float, intercept: float) -> NDArray[Any]:
+    """In float64, then rounded to the type of `values`: bit for bit what SimpleITK computes."""
+    with np.errstate(over="ignore"):
+        return (values.astype(np.float64) * slope + intercept).astype(values.dtype)
+
+
+def _pixel_bytes(file: SafeFile, header: ImageHeader) -> Iterator[memoryview]:
+    if not header.is_compressed:
+        _check_size(file, header, file.size - header.content_offset)  # before the first block
     size, end = 0, header.data_offset + header.data_bytes
     try:
         with file.open() as stream:
             stream.seek(header.content_offset)
-            content = pieces(stream)
-            if header.wrapping is not None:
-                many_members = header.wrapping == GZIP
-                content = inflate(content, wrapping=header.wrapping, many_members=many_members, library=library)
-            for block in content:
+            for block in unpacked(stream) if header.is_compressed else pieces(stream):
                 start, size = size, size + len(block)
                 if size > end + header.trailing_bytes:
                     break
@@ -148,7 +165,7 @@ def pixel_blocks(file: SafeFile, header: ImageHeader, *, library: Library = LIBR
 
 def _check_size(file: SafeFile, header: ImageHeader, size: int) -> None:
     """`size` counts the unpacked bytes from `content_offset` on."""
-    verb = "holds" if header.wrapping is None else "unpacks to"
+    verb = "unpacks to" if header.is_compressed else "holds"
     found, expected = max(0, size - header.data_offset), header.data_bytes
     if found < expected:
         raise Refused(

@@ -12,15 +12,7 @@ from dataclasses import dataclass
 
 from podium.errors import Refused
 from podium.readers.files import SafeFile, escape_for_display
-from podium.readers.formats.headers import (
-    ImageFormat,
-    ImageHeader,
-    check_axes,
-    check_channels,
-    check_lengths,
-    check_pixels,
-)
-from podium.readers.inflate import ZLIB_OR_GZIP
+from podium.readers.formats.headers import ImageFormat, ImageHeader, check_axes, check_channels, check_lengths
 
 MAX_HEADER_BYTES = 256 * 1024
 MAX_LINE_BYTES = 4096
@@ -57,12 +49,8 @@ KNOWN_BY_LOWER_CASE = {key.lower(): key for key in KNOWN}
 # Brackets and bars: what SimpleITK keeps of a NIfTI (`dim[0]`) or DICOM (`0008|0060`) header when it writes a .mha.
 LINE = re.compile(rb"([A-Za-z0-9_|.\[\]\-]{1,200}) = ?([^\x00-\x1f\x7f]*)")
 WHOLE_NUMBER = re.compile(r"[0-9]{1,10}")
+FIRST_KEY = re.compile(rb"\s*(ObjectType|NDims|Comment)\s*[=:]")  # in any spelling MetaIO might take
 NUMBER = re.compile(r"[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]{1,4})?")
-
-
-def is_metaimage(start: bytes) -> bool:
-    """By content: the header's first key, in any spelling MetaIO might take."""
-    return re.match(rb"\s*(ObjectType|NDims|Comment)\s*[=:]", start) is not None
 
 
 def read_metaimage_header(file: SafeFile) -> ImageHeader:
@@ -132,7 +120,7 @@ class _Checked:
             pixel_bytes=int(pixel_type[-1]),
             dtype=byte_order + pixel_type,
             content_offset=data_offset,
-            wrapping=ZLIB_OR_GZIP if compressed else None,
+            is_compressed=compressed,
         )
 
     def check_presence(self) -> None:
@@ -164,7 +152,7 @@ class _Checked:
         return self.fields.get("CompressedData") == "True"
 
     def byte_order(self) -> str:
-        """NumPy's character for it; MetaIO writes little-endian unless told otherwise."""
+        """NumPy's character for it; MetaIO writes little-endian by default."""
         orders = {self.fields[key] for key in ("BinaryDataByteOrderMSB", "ElementByteOrderMSB") if key in self.fields}
         if len(orders) > 1:
             raise Refused(f"The header of '{self.file.name}' gives two different byte orders.")
@@ -187,17 +175,12 @@ class _Checked:
             )
 
     def check_geometry(self, axes: int) -> None:
-        for key in VECTORS:
-            self.check_numbers(key, axes)
-        for key in MATRICES:
-            self.check_numbers(key, axes * axes)
-
-    def check_numbers(self, key: str, count: int) -> None:
-        if key not in self.fields:
-            return
-        texts = [text for text in self.fields[key].split(" ") if text]
-        if len(texts) != count or not all(NUMBER.fullmatch(text) and math.isfinite(float(text)) for text in texts):
-            raise Refused(f"The {key} of '{self.file.name}' is not {count} finite numbers.")
+        counts = dict.fromkeys(VECTORS, axes) | dict.fromkeys(MATRICES, axes * axes)
+        for key, count in counts.items():
+            texts = [text for text in self.fields.get(key, "").split(" ") if text]
+            is_number = [NUMBER.fullmatch(text) and math.isfinite(float(text)) for text in texts]
+            if key in self.fields and (len(texts) != count or not all(is_number)):
+                raise Refused(f"The {key} of '{self.file.name}' is not {count} finite numbers.")
 
     def whole_number(self, key: str) -> int:
         if WHOLE_NUMBER.fullmatch(self.fields[key]) is None:
@@ -209,8 +192,7 @@ METAIMAGE = ImageFormat(
     name="MetaImage",
     endings=(".mha",),
     image_io="MetaImageIO",
-    matches=is_metaimage,
+    matches=lambda start: FIRST_KEY.match(start) is not None,
     read_header=read_metaimage_header,
-    check_pixels=check_pixels,
     has_geometry=True,
 )

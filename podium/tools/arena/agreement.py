@@ -10,8 +10,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations, pairwise, permutations, product
 from statistics import median
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
+from podium.metrics import Floats
 from podium.tools.arena.ratings import PairCounts, bradley_terry, count_pairs, counted, fit_counts
 from podium.tools.arena.store import Ballot
 
@@ -20,11 +21,12 @@ _ENOUGH_VOTES = 10
 _QUICK_SECONDS = 5.0
 _MIRRORED = {"first": "second", "second": "first", "tie": "tie"}
 
+FloatsT = TypeVar("FloatsT", float, Floats)
 SeenMatchup: TypeAlias = tuple[str, str, str]  # case, and the two methods in the order of their names
 
 
 @dataclass(frozen=True, kw_only=True)
-class Share:
+class Proportion:
     """`count` of `total`."""
 
     count: int
@@ -52,13 +54,13 @@ class RaterFigures:
     votes: int
     repeats: int
     unjudged: int
-    ties: Share
-    left: Share
+    ties: Proportion
+    left: Proportion
     left_p: float
-    consistent: Share
-    agreeing: Share
+    consistent: Proportion
+    agreeing: Proportion
     kappa: float | None
-    with_order: Share
+    with_order: Proportion
     median_seconds: float | None
     remarks: tuple[str, ...]
 
@@ -93,7 +95,9 @@ def rater_agreements(ballots: Sequence[Ballot]) -> tuple[Agreement, ...]:
         answers = [(judged[one][matchup], judged[other][matchup]) for matchup in shared]
         if answers:
             agreeing = sum(mine == theirs for mine, theirs in answers)
-            found.append(Agreement(raters=(one, other), shared=len(shared), agreeing=agreeing, kappa=_kappa(answers)))
+            ties, their_ties = (column.count("") / len(answers) for column in zip(*answers, strict=True))
+            defined = None if ties == their_ties == 1 else kappa(agreeing / len(answers), ties, their_ties)
+            found.append(Agreement(raters=(one, other), shared=len(shared), agreeing=agreeing, kappa=defined))
     return tuple(found)
 
 
@@ -116,7 +120,9 @@ def _figures(rater: str, mine: Sequence[Ballot], counts: PairCounts, agreements:
         unjudged=len(mine) - len(judged),
         **figures,
         left_p=coin_p(left),
-        agreeing=Share(count=sum(pair.agreeing for pair in agreements), total=sum(pair.shared for pair in agreements)),
+        agreeing=Proportion(
+            count=sum(pair.agreeing for pair in agreements), total=sum(pair.shared for pair in agreements)
+        ),
         kappa=sum(kappa * shared for kappa, shared in with_kappa) / sum(shared for _, shared in with_kappa)
         if with_kappa
         else None,
@@ -125,7 +131,7 @@ def _figures(rater: str, mine: Sequence[Ballot], counts: PairCounts, agreements:
     )
 
 
-def coin_p(share: Share) -> float:
+def coin_p(share: Proportion) -> float:
     """Two-sided exact binomial test of `share` against one half; 1 where there is nothing to test."""
     rarer = min(share.count, share.total - share.count)
     tail = ways = 1  # C(total, heads), from heads = 0 on: each from the one before, since thousands of votes are common
@@ -136,8 +142,7 @@ def coin_p(share: Share) -> float:
 
 
 def seen_matchup(ballot: Ballot) -> SeenMatchup:
-    first, second = sorted((ballot.left, ballot.right))
-    return ballot.case, first, second
+    return ballot.case, min(ballot.left, ballot.right), max(ballot.left, ballot.right)
 
 
 def preferred(ballot: Ballot) -> str:
@@ -145,19 +150,17 @@ def preferred(ballot: Ballot) -> str:
     return {"left": ballot.left, "right": ballot.right}.get(ballot.answer, "")
 
 
-def _kappa(answers: Sequence[tuple[str, str]]) -> float | None:
+def kappa(agreed: FloatsT, ties: FloatsT, their_ties: FloatsT) -> FloatsT:
     """Cohen's kappa of the answers "this one", "the other one", "tie", with every matchup seen from both of its sides.
 
     So the names of the methods do not decide which is "this one", and each side is chosen in half of the decided votes:
-    chance agrees with t t' + (1 - t) (1 - t') / 2 for shares t, t' of ties. None where that is 1: nothing but ties.
+    chance agrees with t t' + (1 - t) (1 - t') / 2 for shares t, t' of ties. Undefined where that is 1: only ties.
     """
-    ties, their_ties = (column.count("") / len(answers) for column in zip(*answers, strict=True))
     by_chance = ties * their_ties + (1 - ties) * (1 - their_ties) / 2
-    agreed = sum(mine == theirs for mine, theirs in answers) / len(answers)
-    return None if by_chance == 1 else (agreed - by_chance) / (1 - by_chance)
+    return (agreed - by_chance) / (1 - by_chance)
 
 
-def repeat_consistency(mine: Sequence[Ballot]) -> Share:
+def repeat_consistency(mine: Sequence[Ballot]) -> Proportion:
     """Of one rater: repeats answered with the same method, or tie, as the first time."""
     first = {seen_matchup(ballot): preferred(ballot) for ballot in mine if not ballot.repeat}
     pairs = [
@@ -165,14 +168,14 @@ def repeat_consistency(mine: Sequence[Ballot]) -> Share:
         for again in mine
         if again.repeat and seen_matchup(again) in first
     ]
-    return Share(count=sum(one == other for one, other in pairs), total=len(pairs))
+    return Proportion(count=sum(one == other for one, other in pairs), total=len(pairs))
 
 
-def _with_order_of_others(mine: Sequence[Ballot], others: PairCounts) -> Share:
+def _with_order_of_others(mine: Sequence[Ballot], others: PairCounts) -> Proportion:
     """Leaves out votes on two methods that the others rate alike or have not both seen."""
     seen = {method for method, votes in zip(others.methods, others.votes.sum(axis=1), strict=True) if votes}
     if not seen:
-        return Share(count=0, total=0)
+        return Proportion(count=0, total=0)
     ratings = fit_counts(others).ratings
     margins = [
         (ratings[ballot.left] - ratings[ballot.right]) * (1 if ballot.answer == "left" else -1)
@@ -180,20 +183,22 @@ def _with_order_of_others(mine: Sequence[Ballot], others: PairCounts) -> Share:
         if not ballot.is_tie and {ballot.left, ballot.right} <= seen
     ]
     clear = [margin for margin in margins if abs(margin) > 1e-6]
-    return Share(count=sum(margin > 0 for margin in clear), total=len(clear))
+    return Proportion(count=sum(margin > 0 for margin in clear), total=len(clear))
 
 
-def _remarks(*, ties: Share, left: Share, consistent: Share, with_order: Share, seconds: float | None) -> Iterator[str]:
+def _remarks(
+    *, ties: Proportion, left: Proportion, consistent: Proportion, with_order: Proportion, seconds: float | None
+) -> Iterator[str]:
     if ties.total >= _ENOUGH_VOTES and 2 * ties.count > ties.total:
         yield f"chose tie every time ({ties})" if ties.count == ties.total else f"chose tie in {ties} votes"
     if coin_p(left) < _STRIKING_P:
         side, count = max(("left", left.count), ("right", left.total - left.count), key=lambda one: one[1])
-        share = Share(count=count, total=left.total)
+        share = Proportion(count=count, total=left.total)
         if count == left.total:
             yield f"always chose the {side} report ({share})"
         else:
             yield f"chose the {side} report in {share} decided votes (p = {coin_p(left):.2g})"
-    changed = Share(count=consistent.total - consistent.count, total=consistent.total)
+    changed = Proportion(count=consistent.total - consistent.count, total=consistent.total)
     if changed.count >= 2 and 2 * changed.count >= changed.total:
         yield f"answered {changed} repeats differently"
     if 2 * with_order.count < with_order.total and coin_p(with_order) < _STRIKING_P:
@@ -211,9 +216,9 @@ class OneRater:
 
     votes: int
     unjudged: int
-    ties: Share
-    chose_left: Share
-    same_on_repeats: Share
+    ties: Proportion
+    chose_left: Proportion
+    same_on_repeats: Proportion
     ratings: Mapping[str, float]
 
 
@@ -227,15 +232,20 @@ class ArenaAgreement:
 
     krippendorff_alpha: float | None
     shared_matchups: int
-    same_on_repeats: Share
-    chose_left: Share
+    same_on_repeats: Proportion
+    chose_left: Proportion
     chose_left_p: float
     raters: tuple[OneRater, ...]
 
 
 def arena_agreement(ballots: Sequence[Ballot], methods: Sequence[str]) -> ArenaAgreement:
     raters = tuple(_one(mine, methods) for mine in _by_rater(ballots).values())
-    units = [judged for judged in _units(ballots) if len(judged) > 1]
+    judged: defaultdict[SeenMatchup, dict[str, str]] = defaultdict(dict)  # the first answer of each rater
+    for ballot in counted(ballots):
+        matchup = seen_matchup(ballot)
+        named = {matchup[1]: "first", matchup[2]: "second", "": "tie"}
+        judged[matchup].setdefault(ballot.rater, named[preferred(ballot)])
+    units = [list(by_rater.values()) for by_rater in judged.values() if len(by_rater) > 1]
     left = _sum(one.chose_left for one in raters)
     return ArenaAgreement(
         krippendorff_alpha=nominal_alpha(units, _MIRRORED),
@@ -247,7 +257,7 @@ def arena_agreement(ballots: Sequence[Ballot], methods: Sequence[str]) -> ArenaA
     )
 
 
-def nominal_alpha(units: Iterable[Sequence[str]], mirrored: Mapping[str, str] | None = None) -> float | None:
+def nominal_alpha(units: Iterable[Sequence[str]], mirrored: Mapping[str, str]) -> float | None:
     """Krippendorff's alpha for nominal data: 1 - (n - 1) sum_{c != k} o_ck / sum_{c != k} n_c n_k.
 
     Each unit holds the values that its raters gave; o_ck counts pairs of values within a unit, each weighted by
@@ -260,11 +270,8 @@ def nominal_alpha(units: Iterable[Sequence[str]], mirrored: Mapping[str, str] | 
         times = Counter(values)
         for one, other in product(times, repeat=2):
             weight = times[one] * (times[other] - (one == other)) / (len(values) - 1)
-            if mirrored is None:
-                coincidences[one, other] += weight
-            else:
-                coincidences[one, other] += weight / 2
-                coincidences[mirrored[one], mirrored[other]] += weight / 2
+            coincidences[one, other] += weight / 2
+            coincidences[mirrored.get(one, one), mirrored.get(other, other)] += weight / 2
     totals: defaultdict[str, float] = defaultdict(float)
     for (one, _), weight in coincidences.items():
         totals[one] += weight
@@ -272,16 +279,6 @@ def nominal_alpha(units: Iterable[Sequence[str]], mirrored: Mapping[str, str] | 
     observed = sum(weight for (one, other), weight in coincidences.items() if one != other)
     expected = sum(totals[one] * totals[other] for one, other in permutations(totals, 2))
     return None if not expected else 1 - (count - 1) * observed / expected
-
-
-def _units(ballots: Iterable[Ballot]) -> list[list[str]]:
-    """The first answers to every matchup, one from each rater who judged it."""
-    judged: defaultdict[tuple[str, str, str], dict[str, str]] = defaultdict(dict)
-    for ballot in counted(ballots):
-        matchup = seen_matchup(ballot)
-        named = {matchup[1]: "first", matchup[2]: "second", "": "tie"}
-        judged[matchup].setdefault(ballot.rater, named[preferred(ballot)])
-    return [list(by_rater.values()) for by_rater in judged.values()]
 
 
 def _one(mine: Sequence[Ballot], methods: Sequence[str]) -> OneRater:
@@ -304,13 +301,13 @@ def _by_rater(ballots: Iterable[Ballot]) -> dict[str, list[Ballot]]:
     return found
 
 
-def _ties_and_left(judged: Sequence[Ballot]) -> tuple[Share, Share]:
+def _ties_and_left(judged: Sequence[Ballot]) -> tuple[Proportion, Proportion]:
     """The ties among the votes, and the decided votes for the left report."""
     decided = [ballot for ballot in judged if not ballot.is_tie]
     left = sum(ballot.answer == "left" for ballot in decided)
-    return Share(count=len(judged) - len(decided), total=len(judged)), Share(count=left, total=len(decided))
+    return Proportion(count=len(judged) - len(decided), total=len(judged)), Proportion(count=left, total=len(decided))
 
 
-def _sum(shares: Iterable[Share]) -> Share:
+def _sum(shares: Iterable[Proportion]) -> Proportion:
     found = list(shares)
-    return Share(count=sum(share.count for share in found), total=sum(share.total for share in found))
+    return Proportion(count=sum(share.count for share in found), total=sum(share.total for share in found))

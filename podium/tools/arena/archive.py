@@ -10,7 +10,6 @@ import binascii
 import csv
 import io
 import json
-import os
 import re
 import sqlite3
 from collections.abc import Iterable, Iterator
@@ -20,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from podium.errors import UsageError
+from podium.kernel import whole_file
 from podium.tools.arena.settings import ArenaSettings, read_settings, write_settings
 from podium.tools.arena.store import DATABASE, PICTURES, Store, VoteRecord, create_database, new_folder
 
@@ -82,21 +82,16 @@ def _fill(folder: Path, connection: sqlite3.Connection, lines: Iterable[str]) ->
             case {"settings": settings}:
                 write_settings(folder, ArenaSettings.model_validate(settings))
             case {"table": str(table), "row": {**row}} if table in columns and list(row) == columns[table]:
-                _insert(connection, table, dict(record["row"]))
+                if table == "changes":
+                    connection.execute("DELETE FROM changes")
+                names, marks = ", ".join(f'"{name}"' for name in row), ", ".join("?" * len(row))
+                connection.execute(f'INSERT INTO "{table}" ({names}) VALUES ({marks})', list(row.values()))  # noqa: S608
             case {"file": str(file), "base64": str(content)} if _FILE.fullmatch(file):
                 target = folder / file
                 target.parent.mkdir(parents=True, exist_ok=True)
                 target.write_bytes(base64.b64decode(content, validate=True))
             case _:
                 raise ValueError("it has a line of an unknown kind")
-
-
-def _insert(connection: sqlite3.Connection, table: str, row: dict[str, Any]) -> None:
-    if table == "changes":
-        connection.execute("DELETE FROM changes")
-    names = ", ".join(f'"{name}"' for name in row)
-    marks = ", ".join("?" * len(row))
-    connection.execute(f'INSERT INTO "{table}" ({names}) VALUES ({marks})', list(row.values()))  # noqa: S608
 
 
 def _line(record: dict[str, Any]) -> str:
@@ -131,12 +126,10 @@ def _plain(text: str) -> str:
 
 def write_whole(path: Path, text: str | Iterable[str], *, private: bool = False) -> None:
     """Write a file completely or not at all; a `private` one can be read by its owner alone."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        handle = os.open(temporary, os.O_CREAT | os.O_TRUNC | os.O_WRONLY, 0o600 if private else 0o666)
-        with open(handle, "w", encoding="utf-8", newline="") as file:  # noqa: PTH123
-            file.writelines([text] if isinstance(text, str) else text)
-        temporary.replace(path)
+        with whole_file(path) as temporary:
+            temporary.touch(mode=0o600 if private else 0o666)
+            with temporary.open("w", encoding="utf-8", newline="") as file:
+                file.writelines([text] if isinstance(text, str) else text)
     except OSError as error:
-        temporary.unlink(missing_ok=True)
         raise UsageError(f"{path} cannot be written: {error.strerror}.") from None

@@ -14,17 +14,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from podium import __version__
-from podium.challenges.reports import REPORTS
-from podium.errors import UsageError
+from podium.errors import UsageError, listed
 from podium.figures import get, holds
 from podium.metrics import Floats
 from podium.platform.metrics_file import METRICS_FILE, MetricsFile, read_metrics
 from podium.platform.privacy import are_anonymous
 from podium.tools.arena.calibration_counts import SeenByBoth, count_clinicians, count_judge_twice, count_votes, measure
 from podium.tools.arena.ratings import counted
-from podium.tools.arena.settings import listed
 from podium.tools.arena.store import Ballot, OpenArena, read_ballots, read_reports
-from podium.tools.ranking.result import NARROW_BELOW, Calibration, TeamEstimate
+from podium.tools.ranking.calibration import Calibration, TeamEstimate
+from podium.tools.ranking.result import NARROW_BELOW
 
 _FIGURE = "radfact.f1"
 _SAME_JUDGE = ("package_version", "model", "prompt_hash", "remove_normal_findings", "max_report_characters")
@@ -72,7 +71,11 @@ def calibrate(arena: Path, judged: Path, options: CalibrationOptions) -> Calibra
     if not votes:
         raise UsageError(f"{arena} has no votes yet to compare with the judge.")
     scores = read_judged(judged, teams)
-    _refuse_unknown_cases(votes, scores, judged)
+    if unknown := sorted({vote.case for vote in votes if case_key(vote.case) not in scores.cases}):
+        raise UsageError(
+            f"There are votes on the case '{unknown[0]}' ({len(unknown)} such), which the files in {judged} do not "
+            "have: the arena and the judge must have seen the same challenge."
+        )
     table = _table(scores, teams)
     seen, unrated = _beside_the_judge(votes, scores, reports)
     counts = [count_votes(seen), count_clinicians(ballots)]
@@ -98,15 +101,6 @@ def calibrate(arena: Path, judged: Path, options: CalibrationOptions) -> Calibra
         teams=tuple(sorted(estimates, key=lambda team: (-team.by_both, team.name))),
         notes=tuple(_notes(voted=len(voted), closed=closed, unrated=unrated, silent=silent)),
     )
-
-
-def _refuse_unknown_cases(votes: Sequence[Ballot], scores: JudgedScores, folder: Path) -> None:
-    unknown = sorted({vote.case for vote in votes if case_key(vote.case) not in scores.cases})
-    if unknown:
-        raise UsageError(
-            f"There are votes on the case '{unknown[0]}' ({len(unknown)} such), which the files in {folder} do not "
-            "have: the arena and the judge must have seen the same challenge."
-        )
 
 
 def _table(scores: JudgedScores, teams: Sequence[str]) -> Floats:
@@ -141,41 +135,34 @@ def _estimates(
         on_team = VotesOnTeam(
             case=np.array([place[case_key(vote.case)] for vote in mine]),
             opponent=np.array([teams.index(vote.right if vote.left == team else vote.left) for vote in mine]),
-            points=np.array([_points(vote, team) for vote in mine]),
+            points=np.array(
+                [0.5 if vote.is_tie else (vote.answer == "left") == (vote.left == team) for vote in mine], np.float64
+            ),
         )
         ahead = np.nan_to_num(table[:, [number]] - table)  # without a score the judge prefers neither
-        powered = prediction_powered(on_team, ahead, confidence=confidence)
-        won = (np.sign(ahead[:, np.unique(on_team.opponent)]) + 1) / 2
-        by_judge = mean_over_cases(won.mean(axis=1), confidence=confidence)
+        by_votes, by_both, weight = prediction_powered(on_team, ahead, confidence=confidence)
+        won = ((np.sign(ahead[:, np.unique(on_team.opponent)]) + 1) / 2).mean(axis=1)
+        parts = (won - won.mean()) / won.size
+        by_judge = _estimate(float(won.mean()), parts, cases=won.size, spent=1, confidence=confidence)
         found.append(
             TeamEstimate(
                 name=team,
                 votes=len(mine),
                 voted_cases=np.unique(on_team.case).size,
-                by_votes=powered.by_votes.value,
-                by_votes_interval=powered.by_votes.interval,
+                by_votes=by_votes.value,
+                by_votes_interval=by_votes.interval,
                 by_judge=by_judge.value,
                 by_judge_interval=by_judge.interval,
-                by_both=powered.by_both.value,
-                by_both_interval=powered.by_both.interval,
-                weight=powered.weight,
-                worth=_worth(powered.by_votes, powered.by_both, len(mine)),
+                by_both=by_both.value,
+                by_both_interval=by_both.interval,
+                weight=weight,
+                # How many votes would give an interval of this width without the judge: variance falls with votes.
+                worth=len(mine) * by_votes.variance / by_both.variance
+                if by_both.interval is not None and by_both.variance
+                else None,
             )
         )
     return found
-
-
-def _points(vote: Ballot, team: str) -> float:
-    if vote.is_tie:
-        return 0.5
-    return float((vote.answer == "left") == (vote.left == team))
-
-
-def _worth(by_votes: MeanEstimate, by_both: MeanEstimate, votes: int) -> float | None:
-    """How many votes would give an interval of the same width without the judge: variance falls with votes."""
-    if by_both.interval is None or not by_both.variance:
-        return None
-    return votes * by_votes.variance / by_both.variance
 
 
 def _notes(*, voted: int, closed: bool, unrated: int, silent: Sequence[str]) -> Iterator[str]:
@@ -232,8 +219,8 @@ def _read(folder: Path, team: str) -> MetricsFile:
     if path is None:
         raise UsageError(f"The arena's team '{team}' has no metrics.json in {folder}.")
     file = read_metrics(path)
-    if file.kind != REPORTS.name:
-        raise UsageError(f"{path} is of the kind '{file.kind}'; a judge rates '{REPORTS.name}' alone.")
+    if file.kind != "reports":
+        raise UsageError(f"{path} is of the kind '{file.kind}'; a judge rates 'reports' alone.")
     if not isinstance(file.provenance.get("judge"), Mapping):
         raise UsageError(f"{path} has not been judged; run 'podium judge' on it first.")
     if not file.results or are_anonymous([row.case for row in file.results]):
@@ -273,16 +260,9 @@ class VotesOnTeam:
     points: Floats
 
 
-@dataclass(frozen=True, kw_only=True)
-class PredictionPowered:
-    """weight  lambda of PPI++: how much the judge is followed; 0 leaves the votes alone."""
-
-    by_votes: MeanEstimate
-    by_both: MeanEstimate
-    weight: float
-
-
-def prediction_powered(votes: VotesOnTeam, judged: Floats, *, confidence: float) -> PredictionPowered:
+def prediction_powered(
+    votes: VotesOnTeam, judged: Floats, *, confidence: float
+) -> tuple[MeanEstimate, MeanEstimate, float]:
     """The mean of a team's points, every opponent counting the same.
 
     `judged[case, opponent]` is what the judge says of every matchup of every case: any figure that grows with the
@@ -290,9 +270,14 @@ def prediction_powered(votes: VotesOnTeam, judged: Floats, *, confidence: float)
 
         estimate = mean of Y over votes + weight * (mean of f over all matchups - mean of f over votes)
 
-    where means over votes are means of the means per opponent. The weight is the one with the smallest variance.
+    where means over votes are means of the means per opponent. The weight (lambda of PPI++) is the one with the
+    smallest variance; 0 leaves the votes alone.
+
+    Returns the mean by votes alone, the estimate by both, and the weight.
     """
-    ours, all_cases = _judged_parts(votes, judged)
+    seen = np.unique(votes.opponent)
+    ours, by_case = judged[votes.case, votes.opponent], judged[:, seen].mean(axis=1)
+    all_cases = (by_case - by_case.mean()) / by_case.size
     points = _centred(votes, votes.points, cases=len(judged))
     shift = all_cases - _centred(votes, ours, cases=len(judged))
     spread = float(shift @ shift)
@@ -300,32 +285,14 @@ def prediction_powered(votes: VotesOnTeam, judged: Floats, *, confidence: float)
     # A case that helped to choose the weight is closer to it: correct as if each were left out in turn (HC3).
     leverage = np.minimum(shift**2 / spread, 0.5) if spread else np.zeros_like(shift)
     value = _mean_over_opponents(votes, votes.points)
-    seen = np.unique(votes.opponent)
     judge_ahead = float(judged[:, seen].mean()) - _mean_over_opponents(votes, ours)
     cases = np.unique(votes.case).size
-    return PredictionPowered(
-        by_votes=_estimate(value, points, cases=cases, spent=1, confidence=confidence),
-        by_both=_estimate(
-            value + weight * judge_ahead,
-            (points + weight * shift) / (1 - leverage),
-            cases=cases,
-            spent=2,
-            confidence=confidence,
-        ),
-        weight=weight,
+    both = (points + weight * shift) / (1 - leverage)
+    return (
+        _estimate(value, points, cases=cases, spent=1, confidence=confidence),
+        _estimate(value + weight * judge_ahead, both, cases=cases, spent=2, confidence=confidence),
+        weight,
     )
-
-
-def mean_over_cases(values: Floats, *, confidence: float) -> MeanEstimate:
-    """The mean of one figure per case, with the interval of a t distribution."""
-    parts = (values - values.mean()) / values.size
-    return _estimate(float(values.mean()), parts, cases=values.size, spent=1, confidence=confidence)
-
-
-def _judged_parts(votes: VotesOnTeam, judged: Floats) -> tuple[Floats, Floats]:
-    """The judge's figure of every vote's matchup, and every case's part of the mean over all matchups."""
-    by_case = judged[:, np.unique(votes.opponent)].mean(axis=1)
-    return judged[votes.case, votes.opponent], (by_case - by_case.mean()) / by_case.size
 
 
 def _mean_over_opponents(votes: VotesOnTeam, figures: Floats) -> float:

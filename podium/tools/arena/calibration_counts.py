@@ -4,7 +4,7 @@ They are counted per case, so that the intervals can be drawn over whole cases.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -12,118 +12,82 @@ import numpy as np
 
 from podium.metrics import Floats
 from podium.metrics.resampling import Resamples
-from podium.tools.arena.agreement import SeenMatchup, preferred, seen_matchup
+from podium.tools.arena.agreement import SeenMatchup, kappa, preferred, seen_matchup
 from podium.tools.arena.ratings import counted
 from podium.tools.arena.store import Ballot
-from podium.tools.ranking.result import Aspect, Interval, Measured
+from podium.tools.ranking.calibration import Aspect, Measured
+from podium.tools.ranking.statistics import percentile_interval
 
 CaseCounts = Mapping[str, Counter[str]]  # by case
 Sums = Callable[[str], Floats]  # [replicate]: how often something was counted
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Question:
-    """One figure as a function of counts; `total` names the count it is of."""
+    """One figure from counts: the share of `part` in `total`, unless `figure` computes it."""
 
     aspect: Aspect
     name: str
     title: str
+    part: str
     total: str
-    figure: Callable[[Sums], Floats]
-    is_share: bool = True
+    figure: Callable[[Sums], Floats] | None = None
 
-
-def _share(part: str, total: str) -> Callable[[Sums], Floats]:
-    return lambda sums: sums(part) / sums(total)
-
-
-def _kappa(sums: Sums) -> Floats:
-    """Cohen's kappa of "this one", "the other one" and "tie", with every matchup seen from both sides: with shares t
-    and t' of ties, chance agrees in t t' + (1 - t)(1 - t') / 2."""
-    ties, judge_ties = sums("tie") / sums("votes"), sums("judge tie") / sums("votes")
-    by_chance = ties * judge_ties + (1 - ties) * (1 - judge_ties) / 2
-    return (sums("same") / sums("votes") - by_chance) / (1 - by_chance)
+    def compute(self, sums: Sums) -> Floats:
+        return self.figure(sums) if self.figure else sums(self.part) / sums(self.total)
 
 
 QUESTIONS = (
     Question(
-        aspect="agreement",
-        name="agreement",
-        title="The judge prefers the same report as the clinician, or both call it a tie",
-        total="votes",
-        figure=_share("same", "votes"),
+        "agreement",
+        "agreement",
+        "The judge prefers the same report as the clinician, or both call it a tie",
+        "same",
+        "votes",
+    ),
+    Question("agreement", "agreement_decided", "The same where neither calls it a tie", "same decided", "decided"),
+    Question(
+        "agreement",
+        "kappa",
+        "Cohen's kappa of judge and clinician (ties included)",
+        "same",
+        "votes",
+        lambda sums: kappa(*(sums(part) / sums("votes") for part in ("same", "tie", "judge tie"))),
     ),
     Question(
-        aspect="agreement",
-        name="agreement_decided",
-        title="The same where neither calls it a tie",
-        total="decided",
-        figure=_share("same decided", "decided"),
+        "agreement",
+        "between_raters",
+        "For comparison: two clinicians on the same pair of reports give the same answer",
+        "same shared",
+        "shared",
+    ),
+    Question("position", "clinicians_left", "Clinicians prefer the report on the left", "left", "clinician decided"),
+    Question(
+        "position",
+        "judge_left",
+        "The judge, which sees no sides, prefers the report on the left",
+        "judge left",
+        "judge decided",
+    ),
+    Question("length", "clinicians_longer", "Clinicians prefer the longer report", "longer", "uneven"),
+    Question("length", "judge_longer", "The judge prefers the longer report", "judge longer", "uneven"),
+    Question(
+        "length",
+        "length_bias",
+        "Judge minus clinicians: above 0, the judge favours length more than they do",
+        "judge longer",
+        "uneven",
+        lambda sums: (sums("judge longer") - sums("longer")) / sums("uneven"),
     ),
     Question(
-        aspect="agreement",
-        name="kappa",
-        title="Cohen's kappa of judge and clinician (ties included)",
-        total="votes",
-        figure=_kappa,
-        is_share=False,
+        "repeats", "clinicians_repeats", "Clinicians answer a repeated pair as the first time", "same repeat", "repeats"
     ),
     Question(
-        aspect="agreement",
-        name="between_raters",
-        title="For comparison: two clinicians on the same pair of reports give the same answer",
-        total="shared",
-        figure=_share("same shared", "shared"),
-    ),
-    Question(
-        aspect="position",
-        name="clinicians_left",
-        title="Clinicians prefer the report on the left",
-        total="clinician decided",
-        figure=_share("left", "clinician decided"),
-    ),
-    Question(
-        aspect="position",
-        name="judge_left",
-        title="The judge, which sees no sides, prefers the report on the left",
-        total="judge decided",
-        figure=_share("judge left", "judge decided"),
-    ),
-    Question(
-        aspect="length",
-        name="clinicians_longer",
-        title="Clinicians prefer the longer report",
-        total="uneven",
-        figure=_share("longer", "uneven"),
-    ),
-    Question(
-        aspect="length",
-        name="judge_longer",
-        title="The judge prefers the longer report",
-        total="uneven",
-        figure=_share("judge longer", "uneven"),
-    ),
-    Question(
-        aspect="length",
-        name="length_bias",
-        title="Judge minus clinicians: above 0, the judge favours length more than they do",
-        total="uneven",
-        figure=lambda sums: (sums("judge longer") - sums("longer")) / sums("uneven"),
-        is_share=False,
-    ),
-    Question(
-        aspect="repeats",
-        name="clinicians_repeats",
-        title="Clinicians answer a repeated pair as the first time",
-        total="repeats",
-        figure=_share("same repeat", "repeats"),
-    ),
-    Question(
-        aspect="repeats",
-        name="judge_repeats",
-        title="The judge's second run prefers the same report as its first, or calls it a tie again",
-        total="judged twice",
-        figure=_share("same twice", "judged twice"),
+        "repeats",
+        "judge_repeats",
+        "The judge's second run prefers the same report as its first, or calls it a tie again",
+        "same twice",
+        "judged twice",
     ),
 )
 
@@ -142,39 +106,29 @@ def count_votes(seen: Sequence[SeenByBoth]) -> CaseCounts:
     """Votes that count in the ratings, beside the judge's preference."""
     found: defaultdict[str, Counter[str]] = defaultdict(Counter)
     for each in seen:
+        # 1 is left, -1 right, and 0 neither.
         clinician = {"left": 1, "right": -1}.get(each.ballot.answer, 0)
         judge, longer = int(np.sign(each.judge)), int(np.sign(each.words))
-        found[each.ballot.case].update(dict.fromkeys(_said(clinician, judge, longer), 1))
+        both_decided = bool(clinician and judge)
+        is_uneven = both_decided and longer != 0
+        found[each.ballot.case].update(
+            {
+                "votes": 1,
+                "same": int(clinician == judge),
+                "tie": int(clinician == 0),
+                "clinician decided": int(clinician != 0),
+                "left": int(clinician > 0),
+                "judge tie": int(judge == 0),
+                "judge decided": int(judge != 0),
+                "judge left": int(judge > 0),
+                "decided": int(both_decided),
+                "same decided": int(both_decided and clinician == judge),
+                "uneven": int(is_uneven),
+                "longer": int(is_uneven and clinician == longer),
+                "judge longer": int(is_uneven and judge == longer),
+            }
+        )
     return found
-
-
-def _said(clinician: int, judge: int, longer: int) -> Iterator[str]:
-    """What a vote counts for; 1 is left, -1 right, and 0 neither."""
-    yield "votes"
-    if clinician == judge:
-        yield "same"
-    if not clinician:
-        yield "tie"
-    else:
-        yield "clinician decided"
-        if clinician > 0:
-            yield "left"
-    if not judge:
-        yield "judge tie"
-    else:
-        yield "judge decided"
-        if judge > 0:
-            yield "judge left"
-    if clinician and judge:
-        yield "decided"
-        if clinician == judge:
-            yield "same decided"
-        if longer:
-            yield "uneven"
-            if clinician == longer:
-                yield "longer"
-            if judge == longer:
-                yield "judge longer"
 
 
 def count_clinicians(ballots: Sequence[Ballot]) -> CaseCounts:
@@ -221,21 +175,16 @@ def measure(counts: Sequence[CaseCounts], *, replicates: int, seed: int, confide
 
 def _measured(question: Question, table: Mapping[str, Floats], drawn: Resamples, *, confidence: float) -> Measured:
     with np.errstate(invalid="ignore", divide="ignore"):  # 0 / 0 in a replicate without any of them
-        value = float(question.figure(lambda name: np.array([table[name].sum()]))[0])
-        replicates = question.figure(lambda name: drawn.counts @ table[name])
+        value = float(question.compute(lambda name: np.array([table[name].sum()]))[0])
+        replicates = question.compute(lambda name: drawn.counts @ table[name])
+    interval = percentile_interval(replicates[np.isfinite(replicates)], confidence=confidence)
+    totals = table[question.total]
     return Measured(
         aspect=question.aspect,
         name=question.name,
         title=question.title,
         value=value if np.isfinite(value) else None,
-        interval=_interval(replicates[np.isfinite(replicates)], table[question.total], confidence=confidence),
-        total=int(table[question.total].sum()),
-        is_share=question.is_share,
+        interval=interval if np.count_nonzero(totals) >= 2 else None,
+        total=int(totals.sum()),
+        is_share=question.figure is None,
     )
-
-
-def _interval(replicates: Floats, totals: Floats, *, confidence: float) -> Interval | None:
-    if np.count_nonzero(totals) < 2 or not replicates.size:
-        return None
-    low, high = np.quantile(replicates, [(1 - confidence) / 2, (1 + confidence) / 2])
-    return float(low), float(high)

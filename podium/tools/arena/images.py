@@ -19,13 +19,14 @@ from numpy.typing import NDArray
 from PIL import Image as PilImage
 from PIL import ImageCms, ImageOps, TiffImagePlugin
 
-from podium.errors import Refused, UsageError, require
-from podium.errors import SimpleITK as sitk
+from podium.errors import Refused, UsageError
 from podium.metrics import Floats
+from podium.packages import SimpleITK as sitk
+from podium.packages import require
 from podium.readers.files import SafeFile, quiet_stderr
 from podium.readers.formats import VOLUME_ENDINGS
 from podium.readers.images import Image, read_image
-from podium.tools.arena.store import MESH_FILE, VOLUME_FILE, MeshPart, PreparedImage
+from podium.tools.arena.store import MESH_FILE, VOLUME_FILE, MeshPart, Picture
 from podium.tools.report.png import png_file
 
 try:
@@ -95,9 +96,9 @@ def find_cases(folder: Path) -> Mapping[str, tuple[Path, ...]]:
     return cases
 
 
-def prepare(path: Path, target: Path) -> PreparedImage:
-    """Write the image as `0.png` ... into the new folder `target`; a volume also as `volume.u16.gz`, a mesh
-    as `mesh.mz3.gz`."""
+def prepare(path: Path, target: Path) -> Picture:
+    """Write the image as `0.png` ... into the new folder `target`, whose name is the key; a volume also as
+    `volume.u16.gz`, a mesh as `mesh.mz3.gz`."""
     target.mkdir(parents=True, exist_ok=True)
     ending = _ending(path).lower()
     if path.is_dir() or ending in VOLUME_ENDINGS:
@@ -120,7 +121,7 @@ def _ending(path: Path) -> str:
 # Photographs, radiographs and scanned paper: PNG, JPEG and TIFF as plain 8-bit pixels.
 
 
-def prepare_picture(path: Path, target: Path) -> PreparedImage:
+def prepare_picture(path: Path, target: Path) -> Picture:
     """Write the picture, or every page of a TIFF, into the folder `target`."""
     sizes: list[tuple[int, ...]] = []
     with _as_usage_errors(path):
@@ -139,7 +140,7 @@ def prepare_picture(path: Path, target: Path) -> PreparedImage:
     if len(set(sizes)) > 1:
         raise UsageError(f"'{path.name}' has pages of different sizes; save each as a separate picture.")
     height, width = sizes[0]
-    return PreparedImage(is_volume=False, slices=len(sizes), width=width, height=height)
+    return Picture(key=target.name, is_volume=False, slices=len(sizes), width=width, height=height)
 
 
 @contextmanager
@@ -203,14 +204,21 @@ def _in_srgb(picture: PilImage.Image, profile: bytes | None) -> PilImage.Image:
 # Intra-oral scans: STL, PLY and OBJ as one plain mesh, and as pictures from all sides for browsers without WebGL2.
 
 
-def prepare_mesh(path: Path, target: Path) -> PreparedImage:
+def prepare_mesh(path: Path, target: Path) -> Picture:
     """Write `mesh.mz3.gz` and the views into the folder `target`: corners, triangles and colours, and nothing else."""
     vertices, faces, colours = _read_mesh(path)
-    (target / MESH_FILE).write_bytes(gzip.compress(_mz3(vertices, faces, colours), 6, mtime=0))
+    # NiiVue's own format: a header of 16 bytes, triangles, corners and their colours.
+    kind = _FACES | _VERTICES | (0 if colours is None else _COLOURS)
+    content = struct.pack("<HHIII", _MAGIC, kind, len(faces), len(vertices), 0)
+    content += faces.astype("<i4").tobytes() + vertices.astype("<f4").tobytes()
+    content += b"" if colours is None else colours.tobytes()
+    (target / MESH_FILE).write_bytes(gzip.compress(content, 6, mtime=0))
     points, shades = _surface(vertices, faces)
     for view in range(VIEWS):
         write_png(draw_view(points, shades, 2 * math.pi * view / VIEWS), target / f"{view}.png")
-    return PreparedImage(is_volume=False, slices=VIEWS, width=_SIZE, height=_SIZE, mesh_part=part_of(path.name))
+    return Picture(
+        key=target.name, is_volume=False, slices=VIEWS, width=_SIZE, height=_SIZE, mesh_part=part_of(path.name)
+    )
 
 
 def part_of(name: str) -> MeshPart:
@@ -245,14 +253,6 @@ def _read_mesh(path: Path) -> tuple[Floats, NDArray[np.int64], NDArray[np.uint8]
         raise problem
     colours = mesh.visual.vertex_colors if getattr(mesh.visual, "kind", None) == "vertex" else None
     return vertices, faces, None if colours is None else np.asarray(colours, dtype=np.uint8)
-
-
-def _mz3(vertices: Floats, faces: NDArray[np.int64], colours: NDArray[np.uint8] | None) -> bytes:
-    """NiiVue's own format: a header of 16 bytes, triangles, corners and their colours."""
-    kind = _FACES | _VERTICES | (0 if colours is None else _COLOURS)
-    header = struct.pack("<HHIII", _MAGIC, kind, len(faces), len(vertices), 0)
-    body = faces.astype("<i4").tobytes() + vertices.astype("<f4").tobytes()
-    return header + body + (b"" if colours is None else colours.tobytes())
 
 
 def _surface(vertices: Floats, faces: NDArray[np.int64]) -> tuple[Floats, Floats]:
@@ -297,26 +297,36 @@ def draw_view(points: Floats, normals: Floats, azimuth: float) -> NDArray[np.uin
 # Volumes as axial slices: the patient's right on the left, the front at the top, from the lowest slice upwards.
 
 
-def prepare_volume(path: Path, target: Path) -> PreparedImage:
+def prepare_volume(path: Path, target: Path) -> Picture:
     """Write the slices of a 3-D scalar image, or the one picture of a 2-D image, into the folder `target`."""
     require("SimpleITK", extra="arena,volumes")
-    image = _read_volume_file(path)
+    if path.is_dir():
+        image = read_dicom(path)
+    else:
+        real = path.resolve()
+        try:  # with the checks for submitted images: a truncated file must not be shown as half black
+            image = read_image(SafeFile.inside(real.parent, real.name))
+        except Refused as refusal:
+            raise UsageError(f"A case's image cannot be used: {refusal}") from None
     span = ValueRange.over(image.array)
     if span is None:
         raise UsageError(f"'{path.name}' contains no finite values that could be shown.")
     if image.array.ndim == 2:
         write_png(image.array if image.array.dtype == np.uint8 else stretched(image.array, span), target / "0.png")
-        return PreparedImage(is_volume=False, slices=1, width=image.array.shape[1], height=image.array.shape[0])
+        return Picture(
+            key=target.name, is_volume=False, slices=1, width=image.array.shape[1], height=image.array.shape[0]
+        )
     volume, (columns_mm, rows_mm, slices_mm) = axial(image)
 
     # Codes are computed twice, so that beside the volume only a few slices are in memory.
     coded = span.coder(volume.dtype)
     with ThreadPoolExecutor() as threads:  # numpy and the packers release the GIL
-        counts = np.zeros(1, np.int64)
-        for of_slice in threads.map(lambda values: count_codes(coded(values)), volume):
-            counts = counts + of_slice
-        window = first_window(counts)
-        greys = window.greys()
+        counts = sum(
+            threads.map(lambda values: np.bincount(coded(values).reshape(-1), minlength=HIGHEST_CODE + 1), volume),
+            np.zeros(1, np.int64),
+        )
+        darkest, brightest = first_window(counts)
+        greys = grey_levels(darkest, brightest)
 
         def write(number: int) -> None:
             (target / f"{number}.png").write_bytes(png_file(greys[coded(volume[number])], compress=zlib_stream))
@@ -325,7 +335,8 @@ def prepare_volume(path: Path, target: Path) -> PreparedImage:
         bundled = threads.submit(write_gzip, target / VOLUME_FILE, raw)
         list(threads.map(write, range(len(volume))))
         bundled.result()
-    return PreparedImage(
+    return Picture(
+        key=target.name,
         is_volume=True,
         slices=volume.shape[0],
         width=volume.shape[2],
@@ -335,20 +346,9 @@ def prepare_volume(path: Path, target: Path) -> PreparedImage:
         slice_mm=slices_mm,
         value_low=span.low,
         value_high=span.high,
-        window_low=span.value(window.darkest),
-        window_high=span.value(window.brightest),
+        window_low=span.value(darkest),
+        window_high=span.value(brightest),
     )
-
-
-def _read_volume_file(path: Path) -> Image:
-    """With the checks for submitted images: a truncated file must not be shown as half black."""
-    if path.is_dir():
-        return read_dicom(path)
-    real = path.resolve()
-    try:
-        return read_image(SafeFile.inside(real.parent, real.name))
-    except Refused as refusal:
-        raise UsageError(f"A case's image cannot be used: {refusal}") from None
 
 
 def axial(image: Image) -> tuple[NDArray[Any], tuple[float, float, float]]:
@@ -370,8 +370,13 @@ def axial(image: Image) -> tuple[NDArray[Any], tuple[float, float, float]]:
 
 def is_dicom_folder(folder: Path) -> bool:
     """All visible files are DICOM, by their ending or by the marker after the preamble."""
+
+    def is_marked(path: Path) -> bool:
+        with path.open("rb") as file:
+            return file.read(_DICOM_PREAMBLE + 4)[_DICOM_PREAMBLE:] == b"DICM"
+
     files = [path for path in folder.iterdir() if not path.name.startswith(".") and path.name != "DICOMDIR"]
-    return bool(files) and all(path.is_file() and (path.suffix.lower() == ".dcm" or _is_marked(path)) for path in files)
+    return bool(files) and all(path.is_file() and (path.suffix.lower() == ".dcm" or is_marked(path)) for path in files)
 
 
 def read_dicom(folder: Path) -> Image:
@@ -394,11 +399,6 @@ def read_dicom(folder: Path) -> Image:
         origin=image.GetOrigin(),
         direction=image.GetDirection(),
     )
-
-
-def _is_marked(path: Path) -> bool:
-    with path.open("rb") as file:
-        return file.read(_DICOM_PREAMBLE + 4)[_DICOM_PREAMBLE:] == b"DICM"
 
 
 # Measured values as 16-bit codes for the viewer, and the window in which they are first shown.
@@ -448,35 +448,23 @@ class ValueRange:
         return self.low + (self.high - self.low) * code / HIGHEST_CODE
 
 
-@dataclass(frozen=True)
-class Window:
-    """All codes up to `darkest` are black, and all from `brightest` on are white."""
-
-    darkest: int
-    brightest: int
-
-    def greys(self) -> NDArray[np.uint8]:
-        """The grey of every code."""
-        share = (np.arange(HIGHEST_CODE + 1) - self.darkest) / (self.brightest - self.darkest)
-        return np.asarray(np.rint(np.clip(share, 0, 1) * 255), dtype=np.uint8)
+def grey_levels(darkest: int, brightest: int) -> NDArray[np.uint8]:
+    """The grey of every code: black up to `darkest`, white from `brightest` on."""
+    share = (np.arange(HIGHEST_CODE + 1) - darkest) / (brightest - darkest)
+    return np.asarray(np.rint(np.clip(share, 0, 1) * 255), dtype=np.uint8)
 
 
-def count_codes(codes: Codes) -> NDArray[np.int64]:
-    """How often every code occurs."""
-    return np.bincount(codes.reshape(-1), minlength=HIGHEST_CODE + 1)
-
-
-def first_window(counts: NDArray[np.int64]) -> Window:
-    """From the 0.5th to the 99.5th percentile; the whole range where these coincide."""
+def first_window(counts: NDArray[np.int64]) -> tuple[int, int]:
+    """The darkest and the brightest code: the 0.5th and the 99.5th percentile; the whole range where these coincide."""
     up_to = np.cumsum(counts)
     darkest, brightest = (int(np.searchsorted(up_to, share * up_to[-1])) for share in (DARKEST_SHARE, BRIGHTEST_SHARE))
-    return Window(darkest, brightest) if darkest < brightest else Window(0, HIGHEST_CODE)
+    return (darkest, brightest) if darkest < brightest else (0, HIGHEST_CODE)
 
 
 def stretched(values: NDArray[Any], span: ValueRange) -> NDArray[np.uint8]:
     """One picture in its first window."""
     codes = span.codes(values)
-    return first_window(count_codes(codes)).greys()[codes]
+    return grey_levels(*first_window(np.bincount(codes.reshape(-1), minlength=HIGHEST_CODE + 1)))[codes]
 
 
 # Files. Slices are packed once and by the hundred: ISA-L takes a quarter of zlib's time for a fifteenth more bytes.

@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from podium.errors import UsageError, read_given_text
+from podium.errors import Refused, UsageError, read_given
+from podium.readers.text import parse_csv
 from podium.tools.arena.settings import ArenaSettings
 from podium.tools.arena.store import Store, clean_name, closed_at, read_cases, read_methods
 from podium.tools.arena.voting import MatchupPlanner, Planned, new_key
@@ -86,12 +87,17 @@ def invite(store: Store, settings: ArenaSettings, guest: str | Guest, *, matchup
         wanted = matchups or max(settings.matchups_per_rater, len(mine))
         if wanted < len(mine):
             remarks.append(f"{name} has {len(mine)} matchups already; a list can only grow.")
-        practised = _practised(connection, rater)
+        practised = _planned(
+            connection, "matchups AS m WHERE m.rater = ? AND m.position < 0 AND m.replaces IS NULL", rater
+        )
         planned = planner.plan(
             max(0, wanted - len(mine)), rater=rater, mine=mine, practised=practised, others=_others(connection, rater)
         )
-        _append(connection, rater, places, planned)
-        if not practised and not _has_voted(connection, rater):
+        for each in planned:  # a repeat names its first by number
+            first = None if each.repeat_of is None else places[each.repeat_of]
+            places.append(_insert(connection, rater, len(places) + 1, each, first))
+        has_voted = connection.execute("SELECT 1 FROM votes WHERE rater = ? LIMIT 1", (rater,)).fetchone() is not None
+        if not practised and not has_voted:
             empty = connection.execute("SELECT method, \"case\" FROM reports WHERE text = ''").fetchall()
             practice = planner.practice(settings.practice_matchups, rater=rater, mine=[*mine, *planned], empty=empty)
             for place, each in enumerate(practice):
@@ -235,24 +241,21 @@ def _list_of(connection: sqlite3.Connection, rater: int) -> tuple[list[int], lis
 
 def _others(connection: sqlite3.Connection, rater: int) -> list[Planned]:
     """The matchups of all other lists that count: all except those a revoked rater left unanswered."""
-    rows = connection.execute(
+    return _planned(
+        connection,
         """
-        SELECT m."case", m."left", m."right" FROM matchups AS m JOIN raters AS r ON r.id = m.rater
+        matchups AS m JOIN raters AS r ON r.id = m.rater
         WHERE m.rater <> ? AND m.position > 0 AND m.repeat_of IS NULL
         AND NOT EXISTS (SELECT 1 FROM matchups AS n WHERE n.replaces = m.id)
         AND (r.revoked_at IS NULL OR EXISTS (SELECT 1 FROM votes AS v WHERE v.matchup = m.id))
         """,
-        (rater,),
+        rater,
     )
+
+
+def _planned(connection: sqlite3.Connection, source: str, rater: int) -> list[Planned]:
+    rows = connection.execute(f'SELECT m."case", m."left", m."right" FROM {source}', (rater,))  # noqa: S608
     return [Planned(case=case, left=left, right=right) for case, left, right in rows]
-
-
-def _append(connection: sqlite3.Connection, rater: int, numbers: list[int], planned: list[Planned]) -> None:
-    """Add to the end of the list. `numbers` are the list's matchups so far: a repeat names its first by number."""
-    numbers = list(numbers)
-    for each in planned:
-        first = None if each.repeat_of is None else numbers[each.repeat_of]
-        numbers.append(_insert(connection, rater, len(numbers) + 1, each, first))
 
 
 def _insert(connection: sqlite3.Connection, rater: int, position: int, planned: Planned, first: int | None) -> int:
@@ -266,32 +269,20 @@ def _insert(connection: sqlite3.Connection, rater: int, position: int, planned: 
     return int(number)
 
 
-def _practised(connection: sqlite3.Connection, rater: int) -> list[Planned]:
-    rows = connection.execute(
-        'SELECT "case", "left", "right" FROM matchups WHERE rater = ? AND position < 0 AND replaces IS NULL', (rater,)
-    )
-    return [Planned(case=case, left=left, right=right) for case, left, right in rows]
-
-
-def _has_voted(connection: sqlite3.Connection, rater: int) -> bool:
-    return connection.execute("SELECT 1 FROM votes WHERE rater = ? LIMIT 1", (rater,)).fetchone() is not None
-
-
 # Many invitations at once: raters.csv in, links.csv out.
 
 
 def read_guests(path: Path, *, languages: Collection[str]) -> list[Guest]:
     """The columns name, e-mail and language, the last two optional. If any line is wrong, nobody is invited."""
-    text = read_given_text(path)
-    header = text.partition("\n")[0]
-    rows = csv.reader(io.StringIO(text), delimiter=";" if ";" in header and "," not in header else ",")
-    titles = [title.strip().lower() for title in next(rows, [])]
+    try:
+        rows = [*parse_csv(read_given(path), name=str(path))]
+    except Refused as refusal:
+        raise UsageError(str(refusal)) from None
+    titles = [title.strip().lower() for title in rows[0][1]] if rows else []
     if "name" not in titles or not set(titles) <= set(_COLUMNS):
         raise UsageError(f"{path}: the first line must name the columns: name, e-mail, language.")
     guests: dict[str, Guest] = {}
-    for number, row in enumerate(rows, start=2):
-        if not any(map(str.strip, row)):
-            continue
+    for number, row in rows[1:]:
         if len(row) != len(titles):
             raise UsageError(f"{path}, line {number}: {len(row)} fields instead of {len(titles)}.")
         guest = Guest(**{_COLUMNS[title]: clean_name(value) for title, value in zip(titles, row, strict=True)})

@@ -8,14 +8,14 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from podium.tools.arena.settings import listed
-from podium.tools.arena.store import Answer, Ballot
+from podium.errors import listed
+from podium.tools.arena.store import Ballot, VoteAnswer
 
 INITIAL = 1000.0
 SCALE = 400.0
 VIRTUAL_DRAW = 0.5
 _BLOCK = 64  # votes looked up at once
-_LEFT_SCORE: dict[Answer, float] = {"left": 1.0, "both-good": 0.5, "both-bad": 0.5, "right": 0.0}
+_LEFT_SCORE: dict[VoteAnswer, float] = {"left": 1.0, "both-good": 0.5, "both-bad": 0.5, "right": 0.0}
 _LONGEST_STEP = 3.0  # of a log strength in one step of Newton's method
 _MOST_STEPS = 200
 _TOLERANCE = 1e-9

@@ -2,7 +2,6 @@
 
 import json
 import tomllib
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -82,8 +81,3 @@ def read_settings(folder: Path) -> ArenaSettings:
         raise ConfigurationError(f"{path} is not valid TOML: {error}.") from None
     except ValidationError as error:
         raise ConfigurationError(f"{path}: {first_problem(error)}.") from None
-
-
-def listed(names: Sequence[str]) -> str:
-    """'A', 'A and B', 'A, B and C'."""
-    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)

@@ -7,21 +7,20 @@ import unicodedata
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
-from podium.challenges.reports.format import ReportsFormat, ReportsSettings
-from podium.challenges.settings import CasesSettings
-from podium.errors import Refused, SubmissionError, UsageError, read_given
+from podium.challenges.reports.challenge import ReportsChallenge
+from podium.challenges.reports.files import ReportsTables
+from podium.errors import Refused, SubmissionError, UsageError, listed, read_given
 from podium.execution.executor import show_progress
 from podium.platform.submission import open_submission
 from podium.tools.arena.images import find_cases, prepare
 from podium.tools.arena.raters import Invitation, invite_organiser
-from podium.tools.arena.settings import ArenaSettings, listed, write_settings
+from podium.tools.arena.settings import ArenaSettings, write_settings
 from podium.tools.arena.store import (
     DATABASE,
     PICTURES,
-    Contents,
     Picture,
     Store,
     clean_text,
@@ -78,7 +77,10 @@ class NewArena:
 def init(folder: Path, sources: Sources, settings: ArenaSettings) -> NewArena:
     """Create the arena in `folder`, completely or not at all."""
     folder = folder.resolve()
-    _check_place(folder)
+    if (folder / DATABASE).exists():
+        raise UsageError(f"{folder} is already an arena; its votes would be lost.")
+    if folder.exists() and not (folder.is_dir() and not any(folder.iterdir())):
+        raise UsageError(f"{folder} already exists and is not an empty folder.")
     ranking = ranking_from_json(read_given(sources.ranking), name=str(sources.ranking))
     methods = choose_finalists(ranking, sources.top)
     images = find_cases(sources.cases)
@@ -86,18 +88,23 @@ def init(folder: Path, sources: Sources, settings: ArenaSettings) -> NewArena:
         method: collect_reports(find_submission(sources.submissions, method), cases=images) for method in methods
     }
     texts = {
-        method: {case: blind_report(text) for case, text in reports.texts.items()}
-        for method, reports in collected.items()
+        method: {case: blind_report(text) for case, text in sent.items()} for method, (sent, _) in collected.items()
     }
-    notes = tuple(_other_finalists(methods, [team.name for team in ranking.teams if team.finalist]))
+    notes: tuple[str, ...] = ()
+    marked = [team.name for team in ranking.teams if team.finalist]
+    if marked and set(marked) != set(methods):
+        beyond = " 'podium rank --arena' accepts no ratings of others." if set(methods) - set(marked) else ""
+        notes = (f"The ranking marks different finalists: {listed(marked)}.{beyond}",)
     for method in methods:
-        notes += tuple(_notes(method, texts[method], collected[method].problems))
+        notes += tuple(_notes(method, texts[method], collected[method][1]))
     notes += tuple(_own_characters(texts))
     texts, masked = mask_names(texts)
     notes += tuple(masked)
     try:
         with new_folder(folder) as building:
-            contents = Contents(
+            write_settings(building, settings)
+            write_contents(
+                building,
                 methods=methods,
                 cases=_prepare(images, building / PICTURES),
                 reports={
@@ -106,20 +113,11 @@ def init(folder: Path, sources: Sources, settings: ArenaSettings) -> NewArena:
                 },
                 notes=notes,
             )
-            write_settings(building, settings)
-            write_contents(building, contents)
             with closing(Store(building)) as store:
                 organiser = invite_organiser(store, settings)
     except OSError as error:
         raise UsageError(f"{folder} cannot be created: {error.strerror or error}.") from error
     return NewArena(methods=tuple(methods), cases=tuple(images), notes=notes, organiser=organiser)
-
-
-def _check_place(folder: Path) -> None:
-    if (folder / DATABASE).exists():
-        raise UsageError(f"{folder} is already an arena; its votes would be lost.")
-    if folder.exists() and not (folder.is_dir() and not any(folder.iterdir())):
-        raise UsageError(f"{folder} already exists and is not an empty folder.")
 
 
 def _prepare(images: Mapping[str, Sequence[Path]], target: Path) -> dict[str, list[Picture]]:
@@ -130,18 +128,11 @@ def _prepare(images: Mapping[str, Sequence[Path]], target: Path) -> dict[str, li
         for case, paths in images.items():
             pictures[case] = []
             for path in paths:
-                key = secrets.token_hex(16)
-                pictures[case].append(Picture(key=key, **asdict(prepare(path, target / key))))
+                pictures[case].append(prepare(path, target / secrets.token_hex(16)))
                 progress.advance()
     finally:
         progress.close()
     return pictures
-
-
-def _other_finalists(methods: Sequence[str], marked: Sequence[str]) -> Iterator[str]:
-    if marked and set(marked) != set(methods):
-        beyond = " 'podium rank --arena' accepts no ratings of others." if set(methods) - set(marked) else ""
-        yield f"The ranking marks different finalists: {listed(marked)}.{beyond}"
 
 
 def _notes(team: str, texts: Mapping[str, str], problems: Mapping[str, str]) -> Iterator[str]:
@@ -242,30 +233,20 @@ def find_submission(submissions: Path, team: str) -> Path:
 # The reports of one team, from any form of submission that the challenge accepts.
 
 
-@dataclass(frozen=True, kw_only=True)
-class CollectedReports:
-    """One text for every case, as it was sent; "" where there is none to show.
-
-    `problems` are sentences for the organiser, by case: why its text is empty.
-    """
-
-    texts: Mapping[str, str]
-    problems: Mapping[str, str]
-
-
-def collect_reports(submission: Path, *, cases: Collection[str]) -> CollectedReports:
+def collect_reports(submission: Path, *, cases: Collection[str]) -> tuple[dict[str, str], dict[str, str]]:
     """A team's reports of `cases`, found by name as the challenge finds them; reports of other cases are ignored.
 
-    A case without a usable report gets an empty one. A submission that cannot be opened, or that has no report of any
+    Returns the texts by case, and for the organiser why a text is empty, by case. A case without a usable report gets
+    an empty one. A submission that cannot be opened, or that has no report of any
     of these cases, is refused: it is the wrong folder, and the arena would consist of empty reports.
     """
-    files = ReportsFormat(CasesSettings(), ReportsSettings())
+    files = ReportsChallenge("reports", ReportsTables())
     texts: dict[str, str] = {}
     problems: dict[str, str] = {}
     try:
         limit = files.submission_bytes([{}] * len(cases))
         with open_submission(submission, max_bytes=limit) as opened:
-            collected = files.collect(opened, cases)
+            collected = files.pair(opened, cases)
             for case in sorted(cases):
                 texts[case] = ""
                 if case in collected.refused:
@@ -284,7 +265,7 @@ def collect_reports(submission: Path, *, cases: Collection[str]) -> CollectedRep
         raise UsageError(f"The reports in {submission} cannot be read: {fault}") from None
     if not collected.predictions and not collected.refused:
         raise UsageError(f"{submission} contains no report of any of the {len(cases)} cases; their names must agree.")
-    return CollectedReports(texts=texts, problems=problems)
+    return texts, problems
 
 
 # Reports as raters see them: nothing in the typography may identify a team.
@@ -318,12 +299,13 @@ def mixed_script_words(text: str) -> list[str]:
 
     The Greek mu is allowed, since units use it for micro.
     """
-    return [word for word in dict.fromkeys(_WORD.findall(text)) if len(_alphabets(word)) > 1]
-
-
-def _alphabets(word: str) -> set[str]:
-    names = {unicodedata.name(letter, "").partition(" ")[0] for letter in word.replace("\N{GREEK SMALL LETTER MU}", "")}
-    return names & _LOOK_ALIKE
+    plain = text.replace("\N{GREEK SMALL LETTER MU}", "")
+    alphabets = {each: unicodedata.name(each, "").partition(" ")[0] for each in set(plain)}
+    return [
+        word
+        for word in dict.fromkeys(_WORD.findall(text))
+        if len({alphabets.get(letter) for letter in word} & _LOOK_ALIKE) > 1
+    ]
 
 
 def cut_report(text: str) -> str:

@@ -11,7 +11,7 @@ import numpy as np
 from podium.tools.arena.ratings import SCALE, bootstrap_intervals, bradley_terry
 from podium.tools.arena.settings import ArenaSettings
 from podium.tools.arena.standing import RatingName, intervals_separate, standing, vote_conditions
-from podium.tools.arena.store import Answer, Ballot
+from podium.tools.arena.store import Ballot, VoteAnswer
 from podium.tools.arena.voting import MatchupPlanner, Planned
 
 VOTES_BETWEEN_CHECKS = 10
@@ -84,9 +84,7 @@ def play(scenario: Scenario, seed: Sequence[int]) -> Played:
     ended: Literal["apart", "budget", "unfinished"] = "unfinished"
     for vote in _votes(scenario, names, true_order, random, rules.seed):
         votes.append(vote)
-        if len(votes) % VOTES_BETWEEN_CHECKS:
-            continue
-        if (reason := _stopped(votes, names, rules)) is not None:
+        if not len(votes) % VOTES_BETWEEN_CHECKS and (reason := _stopped(votes, names, rules)):
             ended = reason
             break
     reached = standing(votes, names, rules)
@@ -149,12 +147,19 @@ def _votes(
     """Any rater who has a matchup left may be the next to vote."""
     strengths = np.array([-scenario.gap_points * true_order.index(name) for name in names])
     by_case = strengths + scenario.case_spread_points * random.standard_normal((scenario.cases, scenario.teams))
-    waiting = [list(reversed(plan)) for plan in _plans(scenario, seed)]
+    # Lists twice as long as the budget asks for: it does not end an arena whose ratings have not settled. Without
+    # repeats, which neither ratings nor the stop rule count.
+    planner = MatchupPlanner(methods=scenario.teams, cases=scenario.cases, repeat_share=0, seed=seed)
+    count = -(-2 * scenario.settings.vote_budget // scenario.raters)
+    waiting: list[list[Planned]] = []
+    for rater in range(scenario.raters):
+        others = [planned for plan in waiting for planned in reversed(plan)]
+        waiting.append(planner.plan(count, rater=rater, others=others)[::-1])
     while raters := [rater for rater, plan in enumerate(waiting) if plan]:
         rater = raters[int(random.integers(len(raters)))]
         shown = waiting[rater].pop()
         ahead = by_case[shown.case, shown.left] - by_case[shown.case, shown.right]
-        answer: Answer = "left" if random.random() < 1 / (1 + 10 ** (-ahead / SCALE)) else "right"
+        answer: VoteAnswer = "left" if random.random() < 1 / (1 + 10 ** (-ahead / SCALE)) else "right"
         yield Ballot(
             rater=f"rater{rater}",
             case=f"case{shown.case}",
@@ -162,16 +167,3 @@ def _votes(
             right=names[shown.right],
             answer="both-good" if random.random() < scenario.tie_share else answer,
         )
-
-
-def _plans(scenario: Scenario, seed: int) -> list[list[Planned]]:
-    """Lists twice as long as the budget asks for: the budget does not end an arena whose ratings have not settled.
-
-    Without repeats, which neither ratings nor the stop rule count.
-    """
-    planner = MatchupPlanner(methods=scenario.teams, cases=scenario.cases, repeat_share=0, seed=seed)
-    count = -(-2 * scenario.settings.vote_budget // scenario.raters)
-    plans: list[list[Planned]] = []
-    for rater in range(scenario.raters):
-        plans.append(planner.plan(count, rater=rater, others=[planned for plan in plans for planned in plan]))
-    return plans

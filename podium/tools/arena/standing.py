@@ -10,6 +10,7 @@ from typing import Literal, NamedTuple, TypeAlias
 from pydantic import TypeAdapter
 
 from podium import __version__
+from podium.errors import listed
 from podium.tools.arena.agreement import ArenaAgreement, arena_agreement
 from podium.tools.arena.ratings import (
     BradleyTerry,
@@ -22,7 +23,7 @@ from podium.tools.arena.ratings import (
     counted,
     online_elo,
 )
-from podium.tools.arena.settings import ArenaSettings, listed
+from podium.tools.arena.settings import ArenaSettings
 from podium.tools.arena.store import Ballot
 
 RatingName: TypeAlias = Literal["elo-averaged", "elo", "bradley-terry"]
@@ -56,7 +57,8 @@ class TeamStanding:
 
 @dataclass(frozen=True, kw_only=True)
 class Standing:
-    """teams          best first by `decided_by`; equal ratings in the order of the names
+    """ratings        of every team by `decided_by`, larger is better
+    teams          best first by `decided_by`; equal ratings in the order of the names
     pair_votes     [row][column] in the order of `teams`: votes on this pair
     pair_wins      [row][column]: votes in which row was preferred to column
     disagreements  sentences: which ratings order which two teams differently
@@ -65,6 +67,7 @@ class Standing:
     """
 
     decided_by: RatingName
+    ratings: Mapping[str, float]
     teams: tuple[TeamStanding, ...]
     pair_votes: tuple[tuple[int, ...], ...]
     pair_wins: tuple[tuple[int, ...], ...]
@@ -74,11 +77,6 @@ class Standing:
     repeats: int
     raters: int
     cases: int
-
-    @property
-    def ratings(self) -> dict[str, float]:
-        """The ratings that decide."""
-        return {team.name: team.rating(self.decided_by) for team in self.teams}
 
     @property
     def groups(self) -> tuple[tuple[str, ...], ...]:
@@ -123,6 +121,7 @@ def standing(
     )
     return Standing(
         decided_by=by,
+        ratings={team.name: team.rating(by) for team in teams},
         teams=teams,
         pair_votes=tuple(map(tuple, counts.votes.tolist())),
         pair_wins=tuple(map(tuple, counts.wins.tolist())),
@@ -227,26 +226,16 @@ class Condition:
 
 @dataclass(frozen=True, kw_only=True)
 class StopRule:
-    """All of `required` must be met, and one of `either`."""
+    """All of `required` must be met, and one of `either`; `missing` says in sentences what is not met yet."""
 
+    holds: bool
     required: tuple[Condition, ...]
     either: tuple[Condition, ...]
+    missing: tuple[str, ...]
 
     @property
     def conditions(self) -> tuple[Condition, ...]:
         return self.required + self.either
-
-    @property
-    def holds(self) -> bool:
-        return all(condition.met for condition in self.required) and any(condition.met for condition in self.either)
-
-    @property
-    def missing(self) -> tuple[str, ...]:
-        """What is not met yet, in sentences; empty if the rule holds."""
-        missing = [condition.sentence for condition in self.required if not condition.met]
-        if not any(condition.met for condition in self.either):
-            missing.append(" ".join(condition.sentence for condition in self.either))
-        return tuple(missing)
 
 
 def stop_rule(ballots: Iterable[Ballot], reached: Standing, settings: ArenaSettings) -> StopRule:
@@ -255,10 +244,22 @@ def stop_rule(ballots: Iterable[Ballot], reached: Standing, settings: ArenaSetti
     fitted = {team.name: team.bradley_terry for team in reached.teams}
     intervals = {team.name: team.interval for team in reached.teams}
     votes = counted(ballots)
-    return StopRule(
-        required=tuple(vote_conditions(votes, methods, settings)),
-        either=(intervals_separate(fitted, intervals), _budget_spent(len(votes), settings)),
+    required = tuple(vote_conditions(votes, methods, settings))
+    budget_spent = Condition(
+        name="budget spent",
+        met=len(votes) >= settings.vote_budget,
+        sentence=f"Cast: {len(votes)} of the budget of {_votes(settings.vote_budget)}.",
+        reached=len(votes),
+        needed=settings.vote_budget,
     )
+    return combine(required, (intervals_separate(fitted, intervals), budget_spent))
+
+
+def combine(required: tuple[Condition, ...], either: tuple[Condition, ...]) -> StopRule:
+    missing = [condition.sentence for condition in required if not condition.met]
+    if not any(condition.met for condition in either):
+        missing.append(" ".join(condition.sentence for condition in either))
+    return StopRule(holds=not missing, required=required, either=either, missing=tuple(missing))
 
 
 def vote_conditions(ballots: Iterable[Ballot], methods: Sequence[str], settings: ArenaSettings) -> Iterator[Condition]:
@@ -289,16 +290,6 @@ def intervals_separate(fitted: Mapping[str, float], intervals: Mapping[str, Inte
     )
     return Condition(
         name="intervals apart", met=not overlapping, sentence=sentence, reached=separate, needed=len(neighbours)
-    )
-
-
-def _budget_spent(votes: int, settings: ArenaSettings) -> Condition:
-    return Condition(
-        name="budget spent",
-        met=votes >= settings.vote_budget,
-        sentence=f"Cast: {votes} of the budget of {_votes(settings.vote_budget)}.",
-        reached=votes,
-        needed=settings.vote_budget,
     )
 
 
@@ -353,47 +344,21 @@ def _votes(count: int) -> str:
 
 
 @dataclass(frozen=True, kw_only=True)
-class StopRuleResult:
-    """All of `required` must be met, and one of `either`; `missing` lists in sentences what is not met yet."""
+class ArenaResult(Standing):
+    """The standing, and what goes with it.
 
-    holds: bool
-    required: tuple[Condition, ...]
-    either: tuple[Condition, ...]
-    missing: tuple[str, ...]
-
-
-@dataclass(frozen=True, kw_only=True)
-class ArenaResult:
-    """The whole result.
-
-    ratings        of every team by `decided_by`, larger is better
-    teams          best first; `pair_votes` and `pair_wins` are [row][column] in this order
-    votes          that count; `repeats` measure the raters, and `unjudged` are "cannot judge": both are left out of
-                   every rating
-    closed         no vote can follow; else the result is provisional
-    agreement      of the raters, who are counted and not named
-    disagreements  in words: which ratings order which teams differently
-    notes          in words: what the figures rest on, and what an organiser should look at
+    unjudged   votes "cannot judge", which no rating counts
+    closed     no vote can follow; otherwise the result is provisional
+    agreement  of the raters, who are counted and not named
     """
 
     schema: Literal["podium-arena-1"] = "podium-arena-1"
     podium_version: str
     settings: Mapping[str, int | float | tuple[str, ...]]
-    decided_by: RatingName
-    ratings: Mapping[str, float]
-    teams: tuple[TeamStanding, ...]
-    pair_votes: tuple[tuple[int, ...], ...]
-    pair_wins: tuple[tuple[int, ...], ...]
-    votes: int
-    repeats: int
     unjudged: int
-    raters: int
-    cases: int
     closed: bool
-    stop_rule: StopRuleResult
+    stop_rule: StopRule
     agreement: ArenaAgreement
-    disagreements: tuple[str, ...]
-    notes: tuple[str, ...]
 
 
 def arena_result(  # noqa: PLR0913  (votes, rules, and what goes with them)
@@ -409,26 +374,15 @@ def arena_result(  # noqa: PLR0913  (votes, rules, and what goes with them)
     reached = standing(ballots, methods, settings, by=by)
     rule = stop_rule(ballots, reached, settings)
     warning = [] if rule.holds else [f"The stop rule does not hold yet: {' '.join(rule.missing)}"]
+    notes = (*warning, *reached.notes, *notes)
     return ArenaResult(
+        **{**vars(reached), "notes": notes},
         podium_version=__version__,
         settings=settings.model_dump(exclude={"url", "instructions", "window_presets"}),
-        decided_by=by,
-        ratings=reached.ratings,
-        teams=reached.teams,
-        pair_votes=reached.pair_votes,
-        pair_wins=reached.pair_wins,
-        votes=reached.votes,
-        repeats=reached.repeats,
         unjudged=sum(not ballot.is_judged for ballot in ballots),
-        raters=reached.raters,
-        cases=reached.cases,
         closed=closed,
         agreement=arena_agreement(ballots, methods),
-        stop_rule=StopRuleResult(
-            holds=rule.holds, required=rule.required, either=rule.either, missing=tuple(rule.missing)
-        ),
-        disagreements=reached.disagreements,
-        notes=(*warning, *reached.notes, *notes),
+        stop_rule=rule,
     )
 
 

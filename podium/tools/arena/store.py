@@ -43,8 +43,8 @@ PICTURES = "pictures"
 MESH_FILE, VOLUME_FILE = "mesh.mz3.gz", "volume.u16.gz"
 MeshPart: TypeAlias = Literal["upper", "lower", "scan"]
 
-Answer: TypeAlias = Literal["left", "right", "both-good", "both-bad", "cannot-judge"]
-TIES: tuple[Answer, ...] = ("both-good", "both-bad")
+VoteAnswer: TypeAlias = Literal["left", "right", "both-good", "both-bad", "cannot-judge"]
+TIES: tuple[VoteAnswer, ...] = ("both-good", "both-bad")
 
 LONGEST_COMMENT = 2_000
 _LINE_END = re.compile("\r\n?|[\v\f\x85\u2028\u2029]")
@@ -148,9 +148,10 @@ def _as_organiser_errors() -> Iterator[None]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class PreparedImage:
+class Picture:
     """A case image prepared for the page: the files `0.png` ... in one folder, and for a volume also `volume.u16.gz`.
 
+    key                      its folder below DIR/pictures, a random name
     slices                   of a volume, or the pages of a picture that has several
     width, height            of a slice, in pixels
     pixel_aspect             height of a pixel / width of a pixel
@@ -160,6 +161,7 @@ class PreparedImage:
     mesh_part                of a mesh: which jaw, or "scan"; its PNGs show it from all sides, beside `mesh.mz3.gz`
     """
 
+    key: str
     is_volume: bool
     slices: int
     width: int
@@ -189,13 +191,6 @@ class PreparedImage:
             yield from (f"{number}.png" for number in range(self.slices))
 
 
-@dataclass(frozen=True, kw_only=True)
-class Picture(PreparedImage):
-    """One picture or one volume of a case; `key` is its folder below DIR/pictures, a random name."""
-
-    key: str
-
-
 _PICTURE_FIELDS = tuple(Picture.__dataclass_fields__)
 _PICTURE_COLUMNS = ", ".join(_PICTURE_FIELDS)
 
@@ -220,41 +215,34 @@ def new_folder(folder: Path) -> Iterator[Path]:
         shutil.rmtree(building, ignore_errors=True)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Contents:
-    """`reports[method][case]`, "" where a method has none; `notes` are for the organiser."""
-
-    methods: Sequence[str]
-    cases: Mapping[str, Sequence[Picture]]
-    reports: Mapping[str, Mapping[str, str]]
-    notes: Sequence[str] = ()
-
-
-def write_contents(folder: Path, contents: Contents) -> None:
-    """Create a database in `folder` with `contents` and no votes."""
+def write_contents(
+    folder: Path,
+    methods: Sequence[str],
+    cases: Mapping[str, Sequence[Picture]],
+    reports: Mapping[str, Mapping[str, str]],
+    notes: Sequence[str] = (),
+) -> None:
+    """Create a database without votes. `reports[method][case]` is "" where a method has none; `notes` are for the
+    organiser."""
     create_database(folder / DATABASE)
-    methods = {name: number for number, name in enumerate(contents.methods)}
-    cases = {name: number for number, name in enumerate(contents.cases)}
+    method_id = {name: number for number, name in enumerate(methods)}
+    case_id = {name: number for number, name in enumerate(cases)}
     pictures = [
-        (cases[case], place, *(getattr(picture, field) for field in _PICTURE_FIELDS))
-        for case, shown in contents.cases.items()
+        (case_id[case], place, *(getattr(picture, field) for field in _PICTURE_FIELDS))
+        for case, shown in cases.items()
         for place, picture in enumerate(shown)
     ]
-    reports = [
-        (number, cases[case], contents.reports[method].get(case, ""))
-        for method, number in methods.items()
-        for case in contents.cases
-    ]
+    texts = [(method_id[method], case_id[case], reports[method].get(case, "")) for method in methods for case in cases]
     store = Store(folder)
     with store.writing() as connection:
-        connection.executemany("INSERT INTO methods (name, id) VALUES (?, ?)", methods.items())
-        connection.executemany("INSERT INTO cases (name, id) VALUES (?, ?)", cases.items())
+        connection.executemany("INSERT INTO methods (name, id) VALUES (?, ?)", method_id.items())
+        connection.executemany("INSERT INTO cases (name, id) VALUES (?, ?)", case_id.items())
         connection.executemany(
             f'INSERT INTO pictures ("case", place, {_PICTURE_COLUMNS}) VALUES (?, ?{", ?" * len(_PICTURE_FIELDS)})',  # noqa: S608
             pictures,
         )
-        connection.executemany('INSERT INTO reports (method, "case", text) VALUES (?, ?, ?)', reports)
-        connection.executemany("INSERT INTO notes (text) VALUES (?)", [(note,) for note in contents.notes])
+        connection.executemany('INSERT INTO reports (method, "case", text) VALUES (?, ?, ?)', texts)
+        connection.executemany("INSERT INTO notes (text) VALUES (?)", [(note,) for note in notes])
     store.close()
 
 
@@ -279,16 +267,6 @@ def read_reports(store: Store) -> dict[tuple[str, str], str]:
     return {(method, case): text for method, case, text in rows}
 
 
-def _read_pictures(store: Store) -> dict[int, tuple[Picture, ...]]:
-    """The pictures of every case, by the case's number."""
-    found: dict[int, tuple[Picture, ...]] = {number: () for (number,) in store.rows("SELECT id FROM cases")}
-    rows = store.rows(f'SELECT "case", {_PICTURE_COLUMNS} FROM pictures ORDER BY "case", place')  # noqa: S608
-    for case, *values in rows:
-        named = dict(zip(_PICTURE_FIELDS, values, strict=True))
-        found[case] += (Picture(**{**named, "is_volume": bool(named["is_volume"])}),)
-    return found
-
-
 class OpenArena:
     """An arena with all that does not change while it is open. Any thread may use it; calls may block.
 
@@ -302,7 +280,10 @@ class OpenArena:
         ((self.id,),) = self.store.rows("SELECT id FROM arena")
         self.methods, self.cases = read_methods(self.store), read_cases(self.store)
         self.notes = tuple(text for (text,) in self.store.rows("SELECT text FROM notes ORDER BY id"))
-        self.pictures = _read_pictures(self.store)
+        self.pictures: dict[int, tuple[Picture, ...]] = dict.fromkeys(range(len(self.cases)), ())
+        for case, *values in self.store.rows(f'SELECT "case", {_PICTURE_COLUMNS} FROM pictures ORDER BY "case", place'):  # noqa: S608
+            named = dict(zip(_PICTURE_FIELDS, values, strict=True))
+            self.pictures[case] += (Picture(**{**named, "is_volume": bool(named["is_volume"])}),)
         self._case_and_files = {
             picture.key: (case, tuple(picture.files())) for case, shown in self.pictures.items() for picture in shown
         }
@@ -352,7 +333,7 @@ class Ballot(NamedTuple):
     case: str
     left: str
     right: str
-    answer: Answer
+    answer: VoteAnswer
     repeat: bool = False
     cast_at: float = 0.0
 
@@ -365,8 +346,7 @@ class Ballot(NamedTuple):
         return self.answer != "cannot-judge"
 
 
-@dataclass(frozen=True, kw_only=True)
-class RaterLine:
+class RaterLine(NamedTuple):
     """One rater. Times are seconds since 1970."""
 
     name: str
@@ -432,28 +412,17 @@ def read_raters(store: Store) -> list[RaterLine]:
     """Every rater in the order of invitation, including those whose link was revoked."""
     rows = store.rows(
         """
-        SELECT r.name, r.revoked_at IS NOT NULL, r.invited_at,
-            (SELECT count(*) FROM matchups AS m WHERE m.rater = r.id AND m.position > 0 AND m.replaces IS NULL),
+        SELECT r.name,
             (SELECT count(*) FROM votes AS v JOIN matchups AS m ON m.id = v.matchup WHERE v.rater = r.id
                 AND m.position > 0 AND v.id NOT IN (SELECT vote FROM undos)),
+            (SELECT count(*) FROM matchups AS m WHERE m.rater = r.id AND m.position > 0 AND m.replaces IS NULL),
+            r.revoked_at IS NOT NULL, r.invited_at,
             (SELECT max(cast_at) FROM votes AS v WHERE v.rater = r.id AND v.id NOT IN (SELECT vote FROM undos)),
             r.email, r.language
         FROM raters AS r WHERE r.role = 'rater' ORDER BY r.id
         """
     )
-    return [
-        RaterLine(
-            name=name,
-            done=done,
-            total=total,
-            revoked=bool(revoked),
-            invited_at=invited,
-            last_vote_at=last,
-            email=email,
-            language=language,
-        )
-        for name, revoked, invited, total, done, last, email, language in rows
-    ]
+    return [RaterLine(*row) for row in rows]
 
 
 def last_change(store: Store) -> int:
@@ -494,11 +463,6 @@ def clean_text(text: str) -> str:
         if each == "\n" or not unicodedata.category(each).startswith("C")
     )
     return _TRAILING.sub("", visible).strip("\n")
-
-
-def clean_comment(text: str) -> str:
-    """A rater's comment, up to the length that the page allows."""
-    return clean_text(text)[:LONGEST_COMMENT].strip()
 
 
 def clean_name(text: str) -> str:

@@ -12,9 +12,8 @@ from statistics import median
 from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 
-from podium.tools.arena.store import Answer, OpenArena, Picture, Store, clean_comment, closed_at
+from podium.tools.arena.store import LONGEST_COMMENT, OpenArena, Picture, Store, VoteAnswer, clean_text, closed_at
 
 VoteOutcome = Literal["cast", "already", "skipped", "refused", "closed"]
 _PACE_VOTES = 20
@@ -119,26 +118,20 @@ def progress(store: Store, rater: int) -> RaterProgress:
     )
     assert found is not None
     done, total, practice_done, practice_total, undoable = found
-    pace = _median_pause(store, rater)
+    latest = store.rows("SELECT cast_at FROM votes WHERE rater = ? ORDER BY id DESC LIMIT ?", (rater, _PACE_VOTES + 1))
+    pauses = [later - earlier for (later,), (earlier,) in pairwise(latest) if later - earlier <= _LONGEST_PAUSE_SECONDS]
     return RaterProgress(
         done=done,
         total=total,
         undoable=undoable,
         practice_done=practice_done,
         practice_total=practice_total,
-        seconds_left=None if pace is None else pace * (total - done),
+        seconds_left=median(pauses) * (total - done) if len(pauses) >= _FEWEST_PAUSES else None,
     )
 
 
-def _median_pause(store: Store, rater: int) -> float | None:
-    """Between the rater's latest votes, without breaks, in seconds."""
-    rows = store.rows("SELECT cast_at FROM votes WHERE rater = ? ORDER BY id DESC LIMIT ?", (rater, _PACE_VOTES + 1))
-    pauses = [later - earlier for (later,), (earlier,) in pairwise(rows) if later - earlier <= _LONGEST_PAUSE_SECONDS]
-    return median(pauses) if len(pauses) >= _FEWEST_PAUSES else None
-
-
 def cast(  # noqa: PLR0913  (a vote has these parts)
-    store: Store, rater: int, *, matchup: str, answer: Answer, comment: str = "", reasons: Sequence[str] = ()
+    store: Store, rater: int, *, matchup: str, answer: VoteAnswer, comment: str = "", reasons: Sequence[str] = ()
 ) -> VoteOutcome:
     """Record a vote, which is on disk when this returns "cast". `reasons` are some of the organiser's tags.
 
@@ -166,7 +159,7 @@ def cast(  # noqa: PLR0913  (a vote has these parts)
             return "closed"
         connection.execute(
             "INSERT INTO votes (rater, matchup, answer, reasons, comment, cast_at) VALUES (?, ?, ?, ?, ?, ?)",
-            (rater, number, answer, json.dumps(reasons), clean_comment(comment), time.time()),
+            (rater, number, answer, json.dumps(reasons), clean_text(comment)[:LONGEST_COMMENT].strip(), time.time()),
         )
     return "cast"
 
@@ -384,7 +377,8 @@ class _Board:
         """One of the open matchups that were planned least: by pair, then with its case, by case, for this rater."""
         best = self._is_open
         for planned in (self._by_pair, self._by_matchup, self._by_case, self._mine_by_case):
-            best = _least(planned, best)
+            counts = np.broadcast_to(planned, best.shape)
+            best = best & (counts == counts[best].min())
         choices = np.flatnonzero(best)
         pair, case = divmod(int(choices[int(self._random.random() * len(choices))]), best.shape[1])
         low, high = self._pairs[pair]
@@ -392,9 +386,3 @@ class _Board:
         is_lower_left = excess < 0 or (excess == 0 and self._random.random() < 0.5)
         left, right = (low, high) if is_lower_left else (high, low)
         return Planned(case=case, left=left, right=right)
-
-
-def _least(planned: npt.NDArray[np.int64], among: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
-    counts = np.broadcast_to(planned, among.shape)
-    least: npt.NDArray[np.bool_] = among & (counts == counts[among].min())
-    return least

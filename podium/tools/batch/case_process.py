@@ -14,14 +14,16 @@ import sys
 import threading
 import time
 import traceback
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Iterator
+from contextlib import contextmanager
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
 from podium.errors import MachineError, UsageError
-from podium.execution.executor import ONE_THREAD, CaseOutcome, attempt, how_it_ended, took_too_long
+from podium.execution.children import reap
+from podium.execution.executor import ONE_THREAD, CaseOutcome, attempt, took_too_long
+from podium.kernel import WORKER_OOM_SCORE, set_oom_score
 
 _SECONDS_BETWEEN_LOOKS = 1.0
 _SECONDS_TO_END = 5.0
@@ -48,7 +50,8 @@ class CaseProcess:
         try:
             if self._has != name:
                 self._connection.send(work)
-                self._connection.recv()  # starting and importing is not the case's time
+                if (problem := self._connection.recv()) is not None:  # starting and importing is not the case's time
+                    raise problem
                 self._has = name
             self._connection.send(case)
             if not self._connection.poll(limit_seconds):
@@ -68,12 +71,9 @@ class CaseProcess:
 
     def kill(self) -> str:
         """End the process unless it has ended; says how it ended."""
-        with suppress(subprocess.TimeoutExpired):
-            self._process.wait(timeout=0.2)
-        self._process.kill()
-        code = self._process.wait()
+        cause = reap(self._process)
         self._connection.close()
-        return how_it_ended(code)
+        return cause
 
 
 _idle: list[CaseProcess] = []
@@ -98,8 +98,7 @@ def _serve(connection: Connection, worker: int) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     threading.Thread(target=_end_with, args=(worker,), daemon=True).start()
-    with suppress(OSError):  # where memory runs out, the kernel should end this process (one case), not the worker
-        Path("/proc/self/oom_score_adj").write_text("900", encoding="ascii")
+    set_oom_score(WORKER_OOM_SCORE)
     work: Any = None
     while True:
         try:
@@ -107,26 +106,18 @@ def _serve(connection: Connection, worker: int) -> None:
         except (EOFError, OSError):
             return
         if isinstance(given, bytes):
-            work = _loaded(given)
-            connection.send(None)
+            problem = None
+            try:
+                work = pickle.loads(given)  # noqa: S301  (from our own worker)
+            except Exception:
+                message = f"The worker on {platform.node()} cannot load its work: install the same packages there."
+                problem = UsageError(message, detail=traceback.format_exc())
+            connection.send(problem)
             continue
         try:
             connection.send(attempt(work, given))
         except (UsageError, MachineError) as error:
             connection.send(error)
-
-
-def _loaded(work: bytes) -> Callable[[str], Any]:
-    try:
-        loaded: Callable[[str], Any] = pickle.loads(work)  # noqa: S301  (from our own worker)
-    except Exception:
-        detail = traceback.format_exc()
-
-        def loaded(_: str) -> Any:
-            message = f"The worker on {platform.node()} cannot load its work: install the same packages there."
-            raise UsageError(message, detail=detail)
-
-    return loaded
 
 
 def _end_with(worker: int) -> None:

@@ -14,7 +14,7 @@ import zlib
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Generic
 
 from podium.errors import MachineError, PodiumError, UsageError
@@ -24,8 +24,6 @@ from podium.tools.batch.case_process import borrowed_process
 from podium.tools.batch.kept import code_version
 
 LOG = logging.getLogger(__name__)
-PATIENCE_SECONDS = 300.0
-"""How long to wait for a scheduler that cannot be reached, and for the first worker."""
 
 _TASKS_PER_THREAD = 4  # submitted at the same time: enough that no worker waits for us, and never all cases
 _TASK_SECONDS = 0.2  # Dask takes milliseconds per task, so short cases share one that takes about as long as this
@@ -49,7 +47,7 @@ class Dask:
 
     address: str
     case_timeout_seconds: float = CASE_TIMEOUT_SECONDS
-    patience_seconds: float = PATIENCE_SECONDS
+    patience_seconds: float = 300.0  # for a scheduler that cannot be reached, and for the first worker
     progress: ProgressFactory = no_progress
     resources: Mapping[str, float] = field(default_factory=dict)
 
@@ -61,7 +59,7 @@ class Dask:
         if meanwhile is not None:
             meanwhile()
 
-        packed = _Packed(zlib.compress(cloudpickle.dumps(work), 1), self.case_timeout_seconds, code_version())
+        packed = _Work(zlib.compress(cloudpickle.dumps(work), 1), self.case_timeout_seconds, code_version())
         with closing(self.progress(label, len(cases))) as progress:
             run: _Run[Value] = _Run(cases, packed, progress, self.resources)
             while not run.is_finished:
@@ -84,7 +82,11 @@ class Dask:
             client.close()
             raise UsageError(f"No worker has joined the Dask scheduler at {self.address}.") from None
         end = time.monotonic() + self.patience_seconds
-        while not self._has_resources(client):
+        # Dask itself would wait silently for a worker that offers what a case needs.
+        while not any(
+            all(each["resources"].get(name, 0) >= number for name, number in self.resources.items())
+            for each in client.scheduler_info(n_workers=-1)["workers"].values()
+        ):
             if time.monotonic() > end:
                 client.close()
                 wanted = " ".join(f"{name}={number:g}" for name, number in self.resources.items())
@@ -92,36 +94,20 @@ class Dask:
             time.sleep(_SECONDS_BETWEEN_COUNTS)
         return client
 
-    def _has_resources(self, client: Any) -> bool:
-        """Whether some worker offers what a case needs: Dask itself would wait silently for one."""
-        offers = [each["resources"] for each in client.scheduler_info(n_workers=-1)["workers"].values()]
-        return any(all(offer.get(name, 0) >= number for name, number in self.resources.items()) for offer in offers)
-
 
 @dataclass(frozen=True)
-class _Packed:
-    """The work on its way to a worker."""
+class _Work:
+    """The pickled work, compressed on its way to a worker; the worker keeps it for all cases."""
 
-    work: bytes
+    pickled: bytes
     limit_seconds: float
     version: str
-
-
-@dataclass(frozen=True)
-class _Unpacked:
-    """The work on a worker, which keeps it for all cases."""
-
-    name: str
-    work: bytes
-    limit_seconds: float
 
 
 class _Run(Generic[Value]):
     """The outcomes so far and the cases that are left; it continues where a scheduler was lost."""
 
-    def __init__(
-        self, cases: Sequence[str], packed: _Packed, progress: Progress, resources: Mapping[str, float]
-    ) -> None:
+    def __init__(self, cases: Sequence[str], packed: _Work, progress: Progress, resources: Mapping[str, float]) -> None:
         self._options = {"pure": False, "retries": _RETRIES, "resources": dict(resources) or None}
         self.outcomes: dict[str, CaseOutcome[Value]] = {}
         self._waiting, self._cases, self._packed, self._progress = deque(cases), len(cases), packed, progress
@@ -139,8 +125,8 @@ class _Run(Generic[Value]):
         try:
             self._drive(client)
         except Exception as error:
-            is_lost = isinstance(error, _LostError | OSError | TimeoutError) or client.status != "running"
-            if isinstance(error, PodiumError) or not is_lost:
+            is_disconnected = isinstance(error, _LostError | OSError | TimeoutError) or client.status != "running"
+            if isinstance(error, PodiumError) or not is_disconnected:
                 raise
             LOG.info("scheduler: the connection was lost; what is not kept starts again")
             self._waiting.extendleft(reversed([case for cases in self._submitted.values() for case in cases]))
@@ -149,7 +135,7 @@ class _Run(Generic[Value]):
     def _drive(self, client: Any) -> None:
         name = f"podium-{uuid.uuid4().hex}"
         done: queue.SimpleQueue[Any] = queue.SimpleQueue()
-        work = client.submit(_unpack, name, self._packed, key=name, pure=False)
+        work = client.submit(_unpack, self._packed, key=name, pure=False)
         futures: dict[str, Any] = {}  # a task whose future is forgotten is cancelled
         threads, counted, number = 1, -math.inf, 0
         while not self.is_finished:
@@ -164,10 +150,14 @@ class _Run(Generic[Value]):
                 number += 1
                 cases, key = self._next(threads), f"{name}-{number}"
                 self._submitted[key] = cases
-                future = client.submit(_run_cases, work, cases, key=key, priority=-number, **self._options)
+                future = client.submit(_run_cases, name, work, cases, key=key, priority=-number, **self._options)
                 futures[key] = future
                 future.add_done_callback(done.put)
-            ready = _available(done, wait_seconds=_SECONDS_BETWEEN_COUNTS)
+            ready: list[Any] = []
+            with suppress(queue.Empty):
+                ready.append(done.get(timeout=_SECONDS_BETWEEN_COUNTS))
+                while True:
+                    ready.append(done.get_nowait())
             for key, found in _outcomes(client, ready):
                 del futures[key]
                 cases = self._submitted.pop(key)
@@ -199,16 +189,6 @@ class _Run(Generic[Value]):
             outcome = died(outcome)
         self.outcomes[case] = outcome
         self._progress.advance()
-
-
-def _available(done: "queue.SimpleQueue[Any]", *, wait_seconds: float) -> Sequence[Any]:
-    """All futures that are done; none after `wait_seconds`."""
-    ready: list[Any] = []
-    with suppress(queue.Empty):
-        ready.append(done.get(timeout=wait_seconds))
-        while True:
-            ready.append(done.get_nowait())
-    return ready
 
 
 class _LostError(Exception):
@@ -247,21 +227,21 @@ def _outcome(future: Any) -> Any:
 # What runs on a worker.
 
 
-def _unpack(name: str, packed: _Packed) -> _Unpacked:
+def _unpack(packed: _Work) -> _Work:
     """A task rather than scattered data: if the only worker that has it is lost, Dask computes it again."""
     if packed.version != code_version():
         raise UsageError(
             f"The worker on {platform.node()} runs Podium {code_version()}, and this is {packed.version}: install the "
             "same source and the same packages on every machine."
         )
-    return _Unpacked(name, zlib.decompress(packed.work), packed.limit_seconds)
+    return replace(packed, pickled=zlib.decompress(packed.pickled))
 
 
-def _run_cases(work: _Unpacked, cases: Sequence[str]) -> tuple[Sequence[CaseOutcome[Any] | str], float]:
+def _run_cases(name: str, work: _Work, cases: Sequence[str]) -> tuple[Sequence[CaseOutcome[Any] | str], float]:
     """The outcome of every case, or how its process ended; and the seconds of all."""
     start = time.monotonic()
     outcomes: list[CaseOutcome[Any] | str] = []
     for case in cases:
         with borrowed_process() as process:
-            outcomes.append(process.run(work.name, work.work, case, limit_seconds=work.limit_seconds))
+            outcomes.append(process.run(name, work.pickled, case, limit_seconds=work.limit_seconds))
     return outcomes, time.monotonic() - start

@@ -7,26 +7,24 @@ killed leaves nothing that could be mistaken for a result.
 
 import hashlib
 import json
-import os
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, fields, is_dataclass
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 from podium import __version__
 from podium.errors import Refused, StorageError
 from podium.execution.executor import CaseOutcome
+from podium.kernel import whole_file
 from podium.platform.jobs import Job
 from podium.platform.metrics_file import CaseScore
-from podium.readers.files import SafeFile, list_files
-from podium.tools.batch.storage import RemoteFolder
+from podium.readers.files import FileListing, SafeFile, list_files
+from podium.tools.batch.storage import Url
 
-_BLOCK_BYTES = 1 << 20
-_PREFIX = 2  # hexadecimal digits that name the folder of a key: 256 folders
 _PAUSE_SECONDS = 60.0
 _asked_again_at = [0.0]  # of this process
 _PACKAGE = Path(__file__).resolve().parents[2]
@@ -37,7 +35,7 @@ _PACKAGES = ("numpy", "scipy", "torch", "monai", "SimpleITK", "h5py", "scikit-le
 class KeptScores:
     """The scores below a folder or a URL. `basis` describes what all cases share: the settings and the code."""
 
-    folder: Path | RemoteFolder
+    folder: Path | Url
     basis: str
 
     def key(self, *parts: bytes) -> str:
@@ -47,7 +45,8 @@ class KeptScores:
     def find(self, key: str) -> CaseOutcome[CaseScore] | None:
         """What is kept under a key; None also where the file cannot be read."""
         try:
-            content = json.loads(self._read(_name(key)))
+            with _not_again_at_once():
+                content = json.loads(self._file(key).read_bytes())
             if "error" in content:
                 return CaseOutcome(error=content["error"])
             return CaseOutcome(value=CaseScore(metrics=content["metrics"], warnings=tuple(content["warnings"])))
@@ -66,32 +65,21 @@ class KeptScores:
             content = {"error": outcome.error}
         else:
             return False
+        target, text = self._file(key), json.dumps(content, allow_nan=False).encode()
         try:
-            self._write(_name(key), json.dumps(content, allow_nan=False).encode())
+            if isinstance(target, Url):
+                with _not_again_at_once():
+                    target.write_bytes(text)
+            else:
+                target.parent.mkdir(exist_ok=True)
+                with whole_file(target) as temporary:
+                    temporary.write_bytes(text)
         except (OSError, StorageError):
             return False
         return True
 
-    def _read(self, name: str) -> bytes:
-        if isinstance(self.folder, Path):
-            return (self.folder / name).read_bytes()
-        with _not_again_at_once():
-            return self.folder.read(name)
-
-    def _write(self, name: str, content: bytes) -> None:
-        if not isinstance(self.folder, Path):
-            with _not_again_at_once():
-                self.folder.write(name, content)
-            return
-        target = self.folder / name
-        temporary = target.with_name(f".{target.stem}.{os.uname().nodename}.{os.getpid()}")
-        try:
-            target.parent.mkdir(exist_ok=True)
-            temporary.write_bytes(content)
-            temporary.replace(target)
-        finally:
-            with suppress(OSError):
-                temporary.unlink()
+    def _file(self, key: str) -> Path | Url:
+        return self.folder / f"{key[:2]}/{key}.json"  # 256 folders
 
 
 @contextmanager
@@ -107,108 +95,42 @@ def _not_again_at_once() -> Iterator[None]:
         raise
 
 
-def _name(key: str) -> str:
-    return f"{key[:_PREFIX]}/{key}.json"
-
-
 # The content of a prediction: what its key is made of.
 
 
-def digest_or_none(prediction: object) -> bytes | None:
-    """The digest of a prediction; None where one of its files cannot be read, since nothing is kept without a key."""
+def content_digest(prediction: object, fetch: Callable[[Iterable[Path]], None] = lambda _: None) -> bytes | None:
+    """A digest of a prediction as a format has collected it: the bytes and names of its files, whatever their folder.
+
+    Args:
+        fetch: Ensures local copies of files; all files that reading the prediction needs are passed to it.
+
+    Returns:
+        None where a file cannot be read, since nothing is kept without a key.
+    """
+
+    def content(value: object) -> object:
+        match value:
+            case SafeFile():
+                fetch([value.path])
+                with value.open() as stream:
+                    return value.name, hashlib.file_digest(stream, "sha256").hexdigest()
+            case Job():
+                folder = value.root / value.pk / "output"
+                fetch([folder])
+                listing = list_files(folder) if folder.is_dir() else FileListing((), ())
+                return value.pk, value.inputs, value.outputs, listing.files, listing.refused
+            case _ if hasattr(value, "content"):  # the rows of one case in a table of many
+                return value.content()
+            case Mapping():
+                return dict(value)
+            case _ if is_dataclass(value):
+                return {each.name: getattr(value, each.name) for each in fields(value)}
+        raise TypeError(f"a prediction holds a {type(value).__name__}, whose content is not known")
+
     try:
-        return content_digest(prediction)
+        return hashlib.sha256(json.dumps(prediction, default=content).encode()).digest()
     except (OSError, Refused):
         return None
-
-
-@runtime_checkable
-class HasContent(Protocol):
-    """Something whose `content` is all that matters of it, such as one row of a table."""
-
-    def content(self) -> object: ...
-
-
-def content_digest(prediction: object) -> bytes:
-    """Of a prediction as a format has collected it: the bytes and names of its files, whatever their folder is.
-
-    Raises Refused or OSError where a file cannot be read.
-    """
-    digest = hashlib.sha256()
-    for part in _parts(prediction):
-        digest.update(len(part).to_bytes(8, "big"))
-        digest.update(part)
-    return digest.digest()
-
-
-def _parts(value: object) -> Iterator[bytes]:
-    """The type of a value, then its members in order: different values have different parts."""
-    yield type(value).__name__.encode()
-    match value:
-        case SafeFile():
-            yield value.name.encode()
-            yield _bytes_digest(value)
-        case Job():
-            yield from _parts([value.pk, value.inputs, value.outputs])
-            yield from _parts(_outputs_of(value))
-        case HasContent():
-            yield from _parts(value.content())
-        case Mapping():
-            for key, member in value.items():
-                yield from _parts(key)
-                yield from _parts(member)
-            yield b"end"
-        case list() | tuple():
-            for member in value:
-                yield from _parts(member)
-            yield b"end"
-        case None | bool() | int() | float() | str() | bytes():
-            yield repr(value).encode(errors="surrogatepass")
-        case _ if is_dataclass(value):
-            yield from _parts({field.name: getattr(value, field.name) for field in fields(value)})
-        case _:
-            raise TypeError(f"a prediction holds a {type(value).__name__}, whose content is not known")
-
-
-def files_of(prediction: object) -> Iterator[Path]:
-    """The files of a prediction as a format has collected it, and the folders of jobs: all that reading it needs."""
-    match prediction:
-        case SafeFile():
-            yield prediction.path
-        case Job():
-            yield _output_folder(prediction)
-        case HasContent():
-            return
-        case Mapping():
-            for member in prediction.values():
-                yield from files_of(member)
-        case list() | tuple():
-            for member in prediction:
-                yield from files_of(member)
-        case _ if is_dataclass(prediction):
-            for each in fields(prediction):
-                yield from files_of(getattr(prediction, each.name))
-
-
-def _output_folder(job: Job) -> Path:
-    return job.root / job.pk / "output"
-
-
-def _bytes_digest(file: SafeFile) -> bytes:
-    digest = hashlib.sha256()
-    with file.open() as stream:
-        while block := stream.read(_BLOCK_BYTES):
-            digest.update(block)
-    return digest.digest()
-
-
-def _outputs_of(job: Job) -> Sequence[object]:
-    """Every file of a job's output, and every refusal there."""
-    folder = _output_folder(job)
-    if not folder.is_dir():
-        return ()
-    listing = list_files(folder)
-    return [*listing.files, *listing.refused]
 
 
 # The version of the code: results of two versions must never be mixed, and every worker must run the same one.
@@ -225,12 +147,8 @@ def code_version() -> str:
         digest.update(f"{path.relative_to(_PACKAGE)}\0".encode())
         digest.update(hashlib.sha256(path.read_bytes()).digest())
     for name in _PACKAGES:
-        digest.update(f"{name}=={_installed(name)}\0".encode())
+        installed = "none"
+        with suppress(PackageNotFoundError):
+            installed = version(name)
+        digest.update(f"{name}=={installed}\0".encode())
     return f"{__version__}+{digest.hexdigest()[:16]}"
-
-
-def _installed(name: str) -> str:
-    try:
-        return version(name)
-    except PackageNotFoundError:
-        return "none"

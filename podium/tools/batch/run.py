@@ -5,19 +5,18 @@ The unit of work is one case for the teams of a group. It runs on any executor, 
 
 import json
 import logging
-import multiprocessing
-import os
 import shutil
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
+from functools import partial
 from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from podium.challenges import load_challenge, published_settings
-from podium.challenges.format import Collected
+from podium.challenges.ground_truth import Collected
 from podium.errors import GroundTruthError, MachineError, PodiumError, StorageError, SubmissionError, UsageError
 from podium.evaluation import (
     Task,
@@ -28,34 +27,31 @@ from podium.evaluation import (
     result_of,
     write_evaluation,
 )
+from podium.execution.children import FORK, fork, how_it_ended
 from podium.execution.executor import (
     CaseOutcome,
     Executor,
     OverallProgress,
     ProgressFactory,
     attempt,
-    how_it_ended,
     no_progress,
 )
 from podium.execution.processes import Processes
 from podium.figures import Figures
-from podium.kernel import die_with, is_linux, set_oom_score, signals_blocked, unblock_signals
+from podium.kernel import TEAMS_OOM_SCORE
 from podium.platform.metrics_file import METRICS_FILE, CaseScore, Counts, prepare_output
 from podium.platform.submission import ARCHIVE_ENDINGS
 from podium.readers.archives import MAX_BYTES
-from podium.readers.files import SafeFile, escape_for_display, is_printable
-from podium.sandbox.decoders import decoders, ensure_decoders
-from podium.tools.batch.kept import KeptScores, code_version, digest_or_none, files_of
-from podium.tools.batch.storage import DEFAULT_CACHE, Location, Mirrors, Output, RemoteFolder
+from podium.readers.files import escape_for_display, is_printable
+from podium.sandbox.client import decoders, ensure_decoders
+from podium.tools.batch.kept import KeptScores, code_version, content_digest
+from podium.tools.batch.storage import DEFAULT_CACHE, Copies, Location, Output
 
 LOG = logging.getLogger(__name__)
 TEAMS_FOLDER = "teams"
 _KEPT_FOLDER, _UNPACKED_FOLDER = "kept", "unpacked"
-TEAMS_PER_TASK = 8
-"""How many teams share one reading of a reference, and how many submissions are unpacked at the same time."""
+_PROBE = ".podium"
 _MOST_TEAMS = 10_000
-_KILLED_BEFORE_THE_COLLECTOR = 500  # but after the workers
-_FORK = multiprocessing.get_context("fork")
 _LONGEST_NAME = 255  # bytes: it becomes the name of a folder
 
 
@@ -84,12 +80,8 @@ class TeamCaseOutcome:
     was_unreachable: bool = False
 
 
-@dataclass(frozen=True, kw_only=True)
-class CaseUnit:
-    """The unit of work: one case for some teams, whose reference is read once."""
-
-    case: str
-    teams: Sequence[str]
+CaseUnit: TypeAlias = tuple[str, Sequence[str]]
+"""The unit of work: one case for some teams, whose reference is read once."""
 
 
 def run_batch(  # noqa: PLR0913  (what `podium batch` is given)
@@ -100,25 +92,27 @@ def run_batch(  # noqa: PLR0913  (what `podium batch` is given)
     challenge: str | None,
     executor: Callable[[ProgressFactory], Executor],
     progress: ProgressFactory = no_progress,
-    teams_per_task: int = TEAMS_PER_TASK,
+    teams_per_task: int = 8,
     cache: Path = DEFAULT_CACHE,
 ) -> Sequence[TeamOutcome]:
     """Evaluate every team and write `output`/teams/<team>/metrics.json; a team that fails does not affect the others.
 
-    `cache` is for copies of what is behind URLs.
+    `teams_per_task` teams share one reading of a reference; `cache` is for copies of what is behind URLs.
     """
     cache = cache.resolve()
-    results, mirrors = Output.at(output, cache=cache), Mirrors(cache)
-    results.check()
+    results, copies = Output.at(output, cache=cache), Copies(cache)
+    if results.url is not None:  # fail now rather than after an hour of scoring
+        (results.url / _PROBE).write_bytes(b"")
+        (results.url / _PROBE).delete()
     teams, refused = find_teams(submissions)
     try:
-        truth = mirrors.local(ground_truth)
+        truth = copies.local(ground_truth)
     except SubmissionError as error:
         raise GroundTruthError(str(error)) from None
     folder = find_challenge(truth, challenge)
     loaded = load_challenge(folder)
-    with decoders(libraries=loaded.format.libraries):
-        task = prepare(folder, loaded, executor(progress), fetch=mirrors.fetch)
+    with decoders(libraries=loaded.libraries):
+        task = prepare(folder, loaded, executor(progress), fetch=copies.fetch)
         for name in (TEAMS_FOLDER, _KEPT_FOLDER):
             prepare_output(results.folder / name)
         shutil.rmtree(results.folder / _UNPACKED_FOLDER, ignore_errors=True)  # of a run that was killed
@@ -133,7 +127,7 @@ def run_batch(  # noqa: PLR0913  (what `podium batch` is given)
         batch = _Batch(
             task=task,
             output=results,
-            mirrors=mirrors,
+            copies=copies,
             overall=overall,
             executor=executor(overall.start),
             quiet=executor(no_progress),
@@ -149,8 +143,8 @@ def run_batch(  # noqa: PLR0913  (what `podium batch` is given)
 
 
 @dataclass(frozen=True)
-class _Told:
-    """The progress of a child process, which tells its parent."""
+class PipeProgress:
+    """The progress of a child process, sent to its parent."""
 
     parent: Connection
 
@@ -165,7 +159,7 @@ class _Told:
 class _Batch:
     task: Task
     output: Output
-    mirrors: Mirrors  # of the ground truth
+    copies: Copies  # of the ground truth
     overall: OverallProgress
     executor: Executor  # shows the progress on all cases
     quiet: Executor  # for what comes after a failure
@@ -176,9 +170,8 @@ class _Batch:
         # Some figures depend on what is installed beside Podium, such as WordNet.
         figures = [metric.name for metric in challenge.scoreboard.metrics]
         basis = json.dumps([code_version(), challenge.kind, published_settings(challenge), figures])
-        folder = self.output.below(_KEPT_FOLDER) or self.output.folder / _KEPT_FOLDER
-        self.kept = KeptScores(folder=folder, basis=basis)
-        self.task.challenge.scorer.import_packages()
+        self.kept = KeptScores(folder=(self.output.url or self.output.folder) / _KEPT_FOLDER, basis=basis)
+        self.task.challenge.import_packages()
 
     def evaluate_apart(self, teams: Mapping[str, Location]) -> list[TeamOutcome]:
         """A few teams in a child process: what one of them does to it, such as filling the memory, costs no other team.
@@ -188,10 +181,8 @@ class _Batch:
         """
         if not isinstance(self.executor, Processes):
             return self.evaluate(teams)
-        ours, theirs = _FORK.Pipe(duplex=False)
-        child = _FORK.Process(target=self._in_child, args=(os.getpid(), theirs, teams))
-        with signals_blocked():
-            child.start()
+        ours, theirs = FORK.Pipe(duplex=False)
+        child = fork(partial(self._in_child, theirs, teams), oom_score=TEAMS_OOM_SCORE)
         theirs.close()
         found: tuple[list[TeamOutcome], dict[str, CaseOutcome[Figures]]] | PodiumError | None = None
         try:
@@ -217,12 +208,8 @@ class _Batch:
         error = f"The process that evaluated this team ended {how}, perhaps because memory ran out."
         return [TeamOutcome(team=team, error=error) for team in teams]
 
-    def _in_child(self, parent: int, connection: Connection, teams: Mapping[str, Location]) -> None:
-        if is_linux():
-            die_with(parent)
-        set_oom_score(_KILLED_BEFORE_THE_COLLECTOR)
-        unblock_signals()
-        self.overall.shown = _Told(connection)
+    def _in_child(self, connection: Connection, teams: Mapping[str, Location]) -> None:
+        self.overall.shown = PipeProgress(connection)
         try:
             connection.send((self.evaluate(teams), self.worst))
         except KeyboardInterrupt:
@@ -236,85 +223,80 @@ class _Batch:
     def evaluate(self, teams: Mapping[str, Location]) -> list[TeamOutcome]:
         """A few teams together."""
         outcomes: dict[str, TeamOutcome] = {}
-        mirrors = Mirrors(self.mirrors.cache, list(self.mirrors.opened))
+        copies = Copies(self.copies.cache, list(self.copies.opened))
         with ExitStack() as opened:
             collected: dict[str, Collected[Any]] = {}
             for team, given in teams.items():
                 try:
                     prepare_output(self.output.folder / TEAMS_FOLDER / team)
-                    self.output.withdraw(f"{TEAMS_FOLDER}/{team}/{METRICS_FILE}")
-                    collected[team] = self._open(team, given, mirrors, opened)
+                    if self.output.url is not None:
+                        (self.output.url / TEAMS_FOLDER / team / METRICS_FILE).delete()
+                    collected[team] = self._open(team, given, copies, opened)
                 except (SubmissionError, StorageError) as error:
                     outcomes[team] = TeamOutcome(team=team, error=str(error))
-            found = self._score({team: each.predictions for team, each in collected.items()}, mirrors)
+            found = self._score({team: each.predictions for team, each in collected.items()}, copies)
         self._fill_in(collected, found)
         for team, each in collected.items():
             outcomes[team] = self._write(team, each, found[team])
         return [outcomes[team] for team in teams]
 
-    def _open(self, team: str, given: Location, mirrors: Mirrors, opened: ExitStack) -> Collected[Any]:
+    def _open(self, team: str, given: Location, copies: Copies, opened: ExitStack) -> Collected[Any]:
         """The predictions of a team, fetched and unpacked; workers on other machines can fetch them too."""
-        limit = max(MAX_BYTES, self.task.challenge.format.submission_bytes(list(self.task.shapes.values())))
-        path = mirrors.local(given, max_bytes=limit)
+        limit = max(MAX_BYTES, self.task.challenge.submission_bytes(list(self.task.shapes.values())))
+        path = copies.local(given, max_bytes=limit)
         unpacked = self.output.folder / _UNPACKED_FOLDER / team
         unpacked.mkdir(parents=True, exist_ok=True)
         collected = opened.enter_context(open_predictions(self.task, path, unpack_in=unpacked))
-        remote = self.output.below(f"{_UNPACKED_FOLDER}/{team}")
-        if remote is not None and not self.executor.is_local and any(unpacked.iterdir()):
-            names = mirrors.add_uploaded(remote, unpacked)
-            opened.callback(remote.delete, *names)
+        if self.output.url is not None and not self.executor.is_local and any(unpacked.iterdir()):
+            url = self.output.url / _UNPACKED_FOLDER / team
+            opened.callback(url.delete)
+            copies.add_uploaded(url, unpacked)
         return collected
 
     def _score(
-        self, predictions: Mapping[str, Mapping[str, Any]], mirrors: Mirrors
+        self, predictions: Mapping[str, Mapping[str, Any]], copies: Copies
     ) -> Mapping[str, dict[str, TeamCaseOutcome]]:
         """Every case of every team. A unit that fails as a whole (a crash, its time limit) is repeated per team."""
         found: dict[str, dict[str, TeamCaseOutcome]] = {team: {} for team in predictions}
-        units = [
-            CaseUnit(case=case, teams=[team for team in predictions if case in predictions[team]])
-            for case in self.task.cases
-        ]
-        together = self._run(units, predictions, mirrors, self.executor)
-        singles = []
-        for unit, outcome in zip(units, together, strict=True):
+        units = [(case, [team for team in predictions if case in predictions[team]]) for case in self.task.cases]
+        together = self._run(units, predictions, copies, self.executor)
+        singles: list[CaseUnit] = []
+        for (case, teams), outcome in zip(units, together, strict=True):
             if outcome.value is None:
-                singles += [CaseUnit(case=unit.case, teams=[team]) for team in unit.teams]
-                continue
-            for team, each in outcome.value.items():
-                found[team][unit.case] = each
-        for unit, outcome in zip(singles, self._run(singles, predictions, mirrors, self.quiet), strict=True):
-            (team,) = unit.teams
+                singles += [(case, [team]) for team in teams]
+            for team, each in (outcome.value or {}).items():
+                found[team][case] = each
+        for (case, (team,)), outcome in zip(singles, self._run(singles, predictions, copies, self.quiet), strict=True):
             failed = CaseOutcome[CaseScore](error=outcome.error, detail=outcome.detail)
             one = outcome.value or {team: TeamCaseOutcome(outcome=failed, is_new=True, is_kept=False)}
-            found[team][unit.case] = one[team]
+            found[team][case] = one[team]
         return found
 
     def _run(
         self,
         units: Sequence[CaseUnit],
         predictions: Mapping[str, Mapping[str, Any]],
-        mirrors: Mirrors,
+        copies: Copies,
         executor: Executor,
     ) -> Sequence[CaseOutcome[Mapping[str, TeamCaseOutcome]]]:
         """The units on the executor."""
-        named = {f"{unit.case}/{number}": unit for number, unit in enumerate(units)}
-        score = unit_scorer(self.task, named, predictions=predictions, kept=self.kept, mirrors=mirrors)
+        named = {f"{case}/{number}": (case, teams) for number, (case, teams) in enumerate(units)}
+        score = unit_scorer(self.task, named, predictions=predictions, kept=self.kept, copies=copies)
         return list(executor.run(list(named), score, label="scoring").values())
 
     def _fill_in(
         self, collected: Mapping[str, Collected[Any]], found: Mapping[str, Mapping[str, TeamCaseOutcome]]
     ) -> None:
         """The worst values of every case without a score from some team: they depend on the reference alone."""
-        challenge, references, mirrors = self.task.challenge, self.task.references, self.mirrors
+        challenge, references, copies = self.task.challenge, self.task.references, self.copies
 
         def score_missing(case: str) -> Figures:
-            mirrors.fetch(file.path for file in challenge.format.reference_files(references[case]))
-            return challenge.score_missing(challenge.format.read_reference(references[case]))
+            copies.fetch(file.path for file in challenge.reference_files(references[case]))
+            return challenge.score_missing(challenge.read_reference(references[case]))
 
+        scored = [{case for case, each in found[team].items() if each.outcome.value is not None} for team in collected]
         lacking = [
-            case
-            for case in self.task.cases
-            if case not in self.worst and not all(_is_scored(found[team].get(case)) for team in collected)
+            case for case in self.task.cases if case not in self.worst and not all(case in each for each in scored)
         ]
         self.worst.update(self.quiet.run(lacking, score_missing, label="filling in worst values"))
 
@@ -333,7 +315,10 @@ class _Batch:
         if lost:
             LOG.info("not kept: %s: %d scores could not be written; the next run computes them again", team, lost)
         counts = Counts.of(results, unmatched=len(collected.unmatched))
-        error = _why_unreachable(list(found.values()))
+        error = None
+        if unreachable := [each.outcome.error for each in found.values() if each.was_unreachable]:
+            sentence = f"{len(unreachable)} cases failed because their files could not be fetched; run it again."
+            error = f"{sentence} {unreachable[0]}"
         try:
             write_evaluation(self.task, collected, results, self.output.folder / TEAMS_FOLDER / team)
         except SubmissionError as fault:  # metrics.json is written: not a single case could be scored
@@ -345,61 +330,51 @@ class _Batch:
         return TeamOutcome(team=team, counts=counts, new=new, error=error)
 
 
-def _is_scored(found: TeamCaseOutcome | None) -> bool:
-    return found is not None and found.outcome.value is not None
-
-
-def _why_unreachable(found: Sequence[TeamCaseOutcome]) -> str | None:
-    unreachable = [each for each in found if each.was_unreachable]
-    if not unreachable:
-        return None
-    first = unreachable[0].outcome.error
-    return f"{len(unreachable)} cases failed because their files could not be fetched; run it again. {first}"
-
-
 def unit_scorer(
     task: Task,
     units: Mapping[str, CaseUnit],
     *,
     predictions: Mapping[str, Mapping[str, Any]],
     kept: KeptScores,
-    mirrors: Mirrors,
+    copies: Copies,
 ) -> Callable[[str], Mapping[str, TeamCaseOutcome]]:
     """The function that scores a unit, given its name. It is sent to other machines with all that it uses."""
     challenge, references, digests = task.challenge, task.references, task.digests
-    libraries = tuple(challenge.format.libraries)
+    libraries = tuple(challenge.libraries)
 
     def score(name: str) -> Mapping[str, TeamCaseOutcome]:
         ensure_decoders(*libraries)  # on another machine there are none yet
-        unit = units[name]
-        files = challenge.format.reference_files(references[unit.case])
+        case, teams = units[name]
+        files = challenge.reference_files(references[case])
         try:
-            mirrors.fetch(file.path for file in files)
+            copies.fetch(file.path for file in files)
         except StorageError as error:
-            return dict.fromkeys(unit.teams, _unreachable(error))
-        _check_files(files, kept.folder)
+            return dict.fromkeys(teams, _unreachable(error))
+        # A worker without access to the files would fail every prediction, as if that were its author's fault.
+        has_output = not isinstance(kept.folder, Path) or kept.folder.is_dir()
+        if not has_output or not all(file.path.is_file() for file in files):
+            raise UsageError("A worker cannot access the references or the output folder: mount them at the same path.")
         found: dict[str, TeamCaseOutcome] = {}
         expected: list[Any] = []
-        for team in unit.teams:
-            prediction = predictions[team][unit.case]
+        for team in teams:
+            prediction = predictions[team][case]
             try:
-                mirrors.fetch(files_of(prediction))
+                content = content_digest(prediction, copies.fetch)
             except StorageError as error:
                 found[team] = _unreachable(error)
                 continue
-            content = digest_or_none(prediction)
-            key = kept.key(digests[unit.case], content) if content is not None else None
+            key = kept.key(digests[case], content) if content is not None else None
             before = kept.find(key) if key is not None else None
             if before is not None:
                 found[team] = TeamCaseOutcome(outcome=before, is_new=False, is_kept=True)
                 continue
             if not expected:
-                expected.append(challenge.format.read_reference(references[unit.case]))
+                expected.append(challenge.read_reference(references[case]))
 
             def one(_: str, prediction: Any = prediction) -> CaseScore:
                 return challenge.score(prediction, expected[0])
 
-            outcome = attempt(one, unit.case)
+            outcome = attempt(one, case)
             is_kept = key is not None and kept.keep(key, outcome)
             found[team] = TeamCaseOutcome(outcome=outcome, is_new=True, is_kept=is_kept)
         return found
@@ -411,13 +386,6 @@ def _unreachable(error: StorageError) -> TeamCaseOutcome:
     """Not kept, so the next run tries it again."""
     outcome = CaseOutcome[CaseScore](error=str(error), detail=error.detail or "")
     return TeamCaseOutcome(outcome=outcome, is_new=True, is_kept=False, was_unreachable=True)
-
-
-def _check_files(references: Sequence[SafeFile], kept: Path | RemoteFolder) -> None:
-    """A worker without access to the files would fail every prediction, as if that were its author's fault."""
-    is_there = kept.is_dir() if isinstance(kept, Path) else True
-    if not is_there or not all(file.path.is_file() for file in references):
-        raise UsageError("A worker cannot access the references or the output folder: mount them at the same path.")
 
 
 # The teams: one folder or archive each, on this machine or behind a URL.
@@ -461,7 +429,7 @@ def _members(submissions: Location) -> Iterator[tuple[str, bool, bool]]:
             if path.is_dir() or path.is_file() or path.is_symlink():
                 yield path.name, path.is_dir(), path.is_symlink()
         return
-    for number, entry in enumerate(RemoteFolder(submissions).entries(deep=False)):
-        if number == _MOST_TEAMS:
-            raise UsageError(f"{submissions} holds more than {_MOST_TEAMS:,} submissions.")
-        yield entry.name, entry.is_folder, False
+    members = submissions.members()
+    if len(members) > _MOST_TEAMS:
+        raise UsageError(f"{submissions} holds more than {_MOST_TEAMS:,} submissions.")
+    yield from ((name, is_folder, False) for name, is_folder in members.items())

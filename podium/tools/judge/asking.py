@@ -1,22 +1,19 @@
-"""Asking the judge: questions and replies, the cache of replies, the meter of a run, and a dry run without a server."""
+"""Asking the judge: questions and replies, the cache of replies, what a run costs, and a dry run without a server."""
 
 import hashlib
 import json
 import re
 import sqlite3
-import sys
 import threading
-import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol, TextIO
+from typing import Any, Protocol
 
 from podium.errors import OrganiserError, UsageError
 
 _TABLE = "CREATE TABLE IF NOT EXISTS answers (key TEXT PRIMARY KEY, content TEXT NOT NULL, day TEXT NOT NULL)"
-_SECONDS_BETWEEN_LINES = 5.0
 _CHARACTERS_PER_TOKEN = 4
 _SENTENCE_END = re.compile(r"(?<=[.;!?])\s+|\n+")
 
@@ -101,78 +98,40 @@ class AnswerCache:
             self._database.close()
 
 
-@dataclass
-class Totals:
-    """Counts over a whole run."""
-
-    calls: int = 0
-    hits: int = 0
-    failures: int = 0
-    prompt_tokens: int = 0
-    answer_tokens: int = 0
-    reasons: Counter[str] = field(default_factory=Counter)  # of the failures
-
-
 class Meter:
-    """Counts what a run costs and shows it on stderr: calls, cache hits, failures, tokens, time left. Thread-safe.
+    """Counts what a run costs. Thread-safe.
 
-    Prices are in the currency of the price list, per million tokens; without prices only tokens are shown.
+    Prices are in the currency of the price list, per million tokens; without prices only tokens are counted.
     """
 
-    def __init__(self, *, prompt_price: float = 0.0, answer_price: float = 0.0, stream: TextIO | None = None) -> None:
-        self.totals = Totals()
+    def __init__(self, *, prompt_price: float = 0.0, answer_price: float = 0.0) -> None:
+        self.calls = self.hits = self.failures = self.prompt_tokens = self.answer_tokens = 0
+        self.reasons: Counter[str] = Counter()  # of the failures
         self._prices = (prompt_price, answer_price)
-        self._stream = stream or sys.stderr
         self._lock = threading.Lock()
-        self._label, self._done, self._total = "", 0, 0
-        self._started = self._shown = time.monotonic()
-
-    def start(self, label: str, total: int) -> None:
-        """A new stage of `total` questions."""
-        with self._lock:
-            self._label, self._done, self._total = label, 0, total
-            self._started = self._shown = time.monotonic()
 
     def answered(self, *, prompt_tokens: int, answer_tokens: int) -> None:
         with self._lock:
-            self.totals.calls += 1
-            self.totals.prompt_tokens += prompt_tokens
-            self.totals.answer_tokens += answer_tokens
+            self.calls += 1
+            self.prompt_tokens += prompt_tokens
+            self.answer_tokens += answer_tokens
 
     def found(self) -> None:
         with self._lock:
-            self.totals.hits += 1
+            self.hits += 1
 
     def failed(self, reason: str) -> None:
         with self._lock:
-            self.totals.failures += 1
-            self.totals.reasons[reason] += 1
-
-    def advance(self) -> None:
-        """One question of the stage is done."""
-        with self._lock:
-            self._done += 1
-            now = time.monotonic()
-            live = self._stream.isatty()
-            if live or now - self._shown >= _SECONDS_BETWEEN_LINES:
-                self._shown = now
-                left = (now - self._started) / self._done * (self._total - self._done)
-                line = f"{self._label}: {self._done} of {self._total}, {self.summary()}, {left:.0f} s left"
-                print(f"\r\x1b[2K{line}" if live else line, file=self._stream, end="" if live else "\n", flush=True)
-
-    def close(self) -> None:
-        """Clear the line of a terminal."""
-        if self._stream.isatty():
-            print("\r\x1b[2K", file=self._stream, end="", flush=True)
+            self.failures += 1
+            self.reasons[reason] += 1
 
     def summary(self) -> str:
         """The totals as text."""
-        totals = self.totals
         counts = (
-            f"{totals.calls} calls, {totals.hits} from the cache, {totals.failures} failed, "
-            f"{totals.prompt_tokens + totals.answer_tokens:,} tokens"
+            f"{self.calls} calls, {self.hits} from the cache, {self.failures} failed, "
+            f"{self.prompt_tokens + self.answer_tokens:,} tokens"
         )
-        cost = self.cost(prompt_tokens=totals.prompt_tokens, answer_tokens=totals.answer_tokens)
+        cost = self.cost(prompt_tokens=self.prompt_tokens, answer_tokens=self.answer_tokens)
         return counts if cost is None else f"{counts}, cost {cost:.2f}"
 
     def cost(self, *, prompt_tokens: int, answer_tokens: int) -> float | None:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from podium import __version__
-from podium.challenges.base import AnyChallenge
+from podium.challenges.challenge import AnyChallenge
 from podium.errors import UsageError
 from podium.metrics import Floats
 from podium.metrics.resampling import Resamples
@@ -18,10 +18,10 @@ from podium.readers.files import escape_for_display
 from podium.tools.ranking.documents import Cohort, TeamFile, read_cohorts
 from podium.tools.ranking.facts import figure_at, gather_facts, replicate_figures
 from podium.tools.ranking.official import official_replicates
-from podium.tools.ranking.result import NARROW_BELOW, Interval, plain_row
+from podium.tools.ranking.result import NARROW_BELOW, plain_row
 from podium.tools.ranking.schemes import RankingOptions, SchemeOutcome
 from podium.tools.ranking.statistics import percentile_interval, tau_b
-from podium.tools.ranking.wording import NOTHING, fixed
+from podium.tools.ranking.wording import NOTHING, Interval, fixed
 
 _VERDICT = "radfact.f1"
 _OF_THE_REPORT = ("bleu_4", "meteor")  # in every row; they do not depend on the judge
@@ -105,7 +105,7 @@ def compare_judges(paths: Sequence[Path], *, confidence: float, replicates: int,
         [_outcome(path, cohort, cases, resamples) for path, cohort in zip(paths, cohorts, strict=True)]
         for resamples in (Resamples.whole(len(cases)), draws)
     )
-    provenance = [cohort.common.provenance["judge"] for cohort in cohorts]
+    provenance = [cohort.files[0].content.provenance["judge"] for cohort in cohorts]
     models = [escape_for_display(str(each.get("model"))) for each in provenance]
     names = models if len(set(models)) == len(models) else [escape_for_display(str(path)) for path in paths]
     teams = [

@@ -13,8 +13,9 @@ from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any, Literal
 
-from podium.challenges.reports.format import ReportType
-from podium.errors import UsageError, missing_packages
+from podium.challenges.reports.files import ReportType
+from podium.errors import UsageError
+from podium.packages import missing_packages
 from podium.tools.judge.asking import Asker, JudgeReply, Message, ResponseFormat
 
 PACKAGE = "radfact-lite"
@@ -24,66 +25,8 @@ PINNED_VERSION = "0.2.0"
 Status = Literal["entailed", "not_entailed", "failed"]
 
 # Marks of chat templates: on a server that interprets them, a report could pose as another speaker.
-_ROLE_MARK = r"(?:<\|[^|<>]{0,40}\|>|</?s>|\[/?INST\]|<</?SYS>>|</?(?:start|end)_of_turn>)"
-_ANY_MARK = re.compile(_ROLE_MARK, re.IGNORECASE)
-_MARK_AT_END = re.compile(_ROLE_MARK + r"\Z", re.IGNORECASE)
-_MARK_ENDS = ">]"
-_LONGEST_MARK = 44
-
-# Words of the judge's task, which no radiology report needs.
-_ADDRESSES_JUDGE = re.compile(
-    r"\b(?:not[_ ])?entail(?:s|ed|ment)?\b|\bhypothes[ei]s\b|\bpremises?\b"
-    r"|\b(?:ignore|disregard|forget|override)\b.{0,60}\b(?:instruction|prompt|rule|above|previous|prior)"
-    r"|\b(?:system|user|assistant) ?(?:prompt|message|role)\b|\bas an ai\b|\blanguage model\b|\bjson\b"
-    r"|\b(?:the|dear|as a|you are a) (?:judge|evaluator|grader)\b"
-    r"|\b(?:all|every) (?:findings?|phrases?|statements?) (?:is|are|must be) (?:true|correct|supported|present)\b",
-    re.IGNORECASE | re.DOTALL,
-)
-
+_ROLE_MARK = re.compile(r"<\||\|>|</?s>|\[/?INST\]|<</?SYS>>|</?(?:start|end)_of_turn>", re.IGNORECASE)
 _WORD = re.compile(r"\w+")
-
-# The same in the other languages of reports, and orders without these words: requests to whoever reads, chat roles,
-# examples of answers, markup, and statements about whatever else is stated. A report addresses nobody as "you".
-_ADDRESSES_READER = re.compile(
-    r"<!--|-->|```|</?[a-z][^<>]{0,200}>|^#+ |\bq\s*:.{0,80}\ba\s*:"
-    r"|\b(?:system|user|assistant|human|hypothesis|premise|answer|output|example \d+)\s*:"
-    r"|\b(?:graders?|evaluators?|reviewers?|llm|chatbot|verdicts?|decode|rot13|base64)\b"
-    r"|(?<!thank )\byou(?:r|rs|rself)?\b(?! for)"
-    r"|\b(?:say|answer|reply|respond|agree)\b.{0,20}\b(?:yes|positively|everything)\b"
-    r"|\b(?:full|top|best|high) (?:marks?|scores?)\b|\b(?:every|each|any|all|remaining) (?:questions?|quer(?:y|ies))\b"
-    r"|\b(?:please|kindly)\b.{0,40}\b(?:mark|count|rate|score|treat|accept|regard|consider|grant|confirm|agree|answer)"
-    r"|\b(?:treat|count|mark|rate|score|accept|regard|consider) (?:this|all|every|any|each|it|them|the following)\b"
-    r"|\b(?:any|every|each|all|whatever)\b.{0,30}\b(?:mentioned|stated|listed|described|asked|ask|named)\b"
-    r".{0,30}\b(?:also|elsewhere|true|seen|present|here|too|observed|found|other)\b"
-    r"|\b(?:means|includes|covers|implies|contains) (?:every|any|all|each)|\beverything\b|\bthe reference\b"
-    r"|\b(?:approved?|lenient|permissive|generous)\b|\[(?:system|user|assistant)\]"
-    r"|\b(?:vergiss|dimentica|olvida|oubliez|conferma tutto|aprueba|approuvez)\b"
-    r"|\b(?:der|die|la|de la|della) r[eé]f[eé]ren"
-    r"|\bignorier\w*|\b(?:beachten|bewerten|bestätigen|antworten|betrachten|stufen|werten) sie\b"
-    r"|\b(?:alle|sämtliche|jede) (?:befunde|aussagen?)\b.{0,40}"
-    r"\b(?:richtig|korrekt|wahr|zutreffend|bestätigt|enthalten|belegt)"
-    r"|\b(?:gutachter|bewerter)\b|\b(?:du (?:sollst|bist|musst)|antwort(?:e|en) (?:immer|stets)|mit ja\b)"
-    r"|\bignora(?:re|te|r)?\b|\brispond(?:i|ere|ete)\b|\bvalutatore\b|\btutt[ei] (?:i reperti|le affermazioni)\b"
-    r"|\b(?:segna|considera)\b.{0,20}\b(?:come|ver[oi])\b|\bsei un|\bsempre (?:ragione|sì)|\bqualunque reperto\b"
-    r"|\bignore[nsz]?\b|\b(?:responda|contesta|conteste|marque|califique)\b|\bevaluador\b|\bsiempre que sí"
-    r"|\btod[oa]s l[oa]s (?:hallazgos|afirmaciones)\b|\bcualquier hallazgo\b|\botro informe\b"
-    r"|\b(?:considérez|répond(?:s|ez)|confirmez)\b|\b(?:évaluateur|correcteur)\b|\btu es\b|\btoujours oui"
-    r"|\btoutes les (?:constatations|affirmations)\b|\bvalid(?:er|ez) (?:chaque|toutes?|tous)\b"
-    r"|[你您]|参考|全部|忽略|无视|指令|评判|评审|判定?为|视为|回答|问题|其他报告|另一份报告|所有(?:发现|陈述|结论)"
-    r"|تجاهل|تعليمات|اعتبر|المقيم|أجب|جميع (?:النتائج|العبارات)|نعم|سؤال|المرجع|كل شيء|التقرير الآخر",
-    re.IGNORECASE | re.DOTALL | re.MULTILINE,
-)
-# Base64 mixes cases and digits as no word does, however long it is; hexadecimal; letters with spaces between them;
-# Cyrillic or Greek letters in the place of Latin ones that look alike. How far each looks ahead is limited: a report
-# may be one word of a million letters.
-_DISGUISED = re.compile(
-    r"\b(?=[A-Za-z+/]{0,40}\d)(?=\w{0,40}[a-z]\w{0,40}[A-Z])[A-Za-z0-9+/]{12}"
-    r"|\b(?=(?:\w{0,40}?[a-z][A-Z]){3})[A-Za-z+/]{16}|\w==(?!\w)"
-    r"|\b(?:[0-9a-f]{2} ?){16}|\b(?:[^\W\d_] +){6}"
-    r"|[A-Za-z][\u0400-\u052fΑΒΕΖΗΙΚΜΝΟΡΤΥΧο]|[\u0400-\u052fΑΒΕΖΗΙΚΜΝΟΡΤΥΧο][A-Za-z]"
-)
-_LEET = str.maketrans("013457@$", "oieastas")
-_LETTER_BESIDE_DIGIT = re.compile(r"\b(?=\w*[^\W\d_])(?=\w*\d)[\w@$]{3,}\b")
 
 _NEGATIONS = frozenset(
     _WORD.findall(
@@ -99,18 +42,7 @@ _EMPTY_WORDS = _NEGATIONS | frozenset(
     )
 )
 _SAME_START = 4  # letters: "rotated" and "rotation"
-# Words, or their first letters, by which reports say the same: each group counts as its first one.
-_SAME_MEANING = {
-    word: group.split()[0]
-    for group in (  # noqa: SIM905
-        "bite overbite|mand lower mandible|maxi uppe pala|miss abse agen eden fehl manc falt ause asse|cari cavi deca"
-        "|ging gums|bone alve peri|supe mesi|narr cons redu|wear attr abra eros|spac dias gap gaps|ante inci fron"
-        "|mola wisd thir|impa reta reti|larg enla cardiomegaly|opac infi|mild slig mino smal|chan unch stab"
-    ).split("|")
-    for word in group.split()
-}
-
-# What a finding and its evidence may not differ in: sides, jaws, classes and degrees, each set one word of a text.
+# Finding and evidence must agree on side, jaw, class and degree: the words of one set mean the same.
 _OPPOSITES = tuple(
     tuple(frozenset(words.split()) for words in line.split("|"))
     for line in (
@@ -244,36 +176,11 @@ def clean(text: str) -> str:
     """The text without control and format characters (zero-width, bidirectional, tags) and without role marks."""
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     kept = (c for c in text if c in _KEPT_CONTROLS or unicodedata.category(c) not in ("Cc", "Cf", "Co", "Cs", "Cn"))
-    return _without_marks("".join(kept)).strip()
-
-
-def _without_marks(text: str) -> str:
-    """The text with every role mark replaced by a space, including marks that form when another is removed.
-
-    One pass is enough: a mark is complete when its last character is added, and is then at the end of `kept`.
-    """
-    if not _ANY_MARK.search(text):
-        return text
-    kept: list[str] = []
-    for character in text:
-        kept.append(character)
-        if character in _MARK_ENDS and (mark := _MARK_AT_END.search("".join(kept[-_LONGEST_MARK:]))):
-            kept[len(kept) - len(mark.group()) :] = " "
-    return "".join(kept)
-
-
-def addresses_judge(text: str) -> bool:
-    """Whether the text is about the judge's task instead of a patient."""
-    plain = unicodedata.normalize("NFKC", text)
-    spelled = _LETTER_BESIDE_DIGIT.sub(lambda word: word.group().translate(_LEET), plain)
-    orders = (_ADDRESSES_JUDGE, _ADDRESSES_READER)
-    return _DISGUISED.search(plain) is not None or any(
-        order.search(each) for order in orders for each in dict.fromkeys((plain, spelled))
-    )
+    return _ROLE_MARK.sub(" ", "".join(kept)).strip()  # no mark has a space, so none can form from what is left
 
 
 def suspicious_findings(split: Mapping[str, Any], report: str) -> frozenset[str]:
-    """The findings of a split report that do not occur in it, that address the judge, or that contradict each other.
+    """The findings of a split report that do not occur in it or that contradict each other.
 
     The engine's prompts make the judge reword ("crossbite of 16-15" becomes two findings). A finding therefore occurs
     if its words do, in sequence, or if its stated source sentence does and contains at least half of its words and all
@@ -283,11 +190,13 @@ def suspicious_findings(split: Mapping[str, Any], report: str) -> frozenset[str]
     marked: set[str] = set()
     for sentence in split["sentence_list"]:
         origin = sentence["orig"]
+        known = _words(origin)
         for phrase in sentence["new"]:
-            occurs = _contains(text, _words(phrase)) or (
-                _contains(text, _words(origin)) and _could_come_from(phrase, origin)
-            )
-            if not occurs or addresses_judge(phrase) or addresses_judge(origin):
+            words = _words(phrase)
+            unknown = [word for word in words if word not in known]
+            numbers_known = not any(map(str.isdigit, unknown)) or _NUMBER_RANGE.search(origin)
+            could_come_from = words and 2 * len(unknown) <= len(words) and numbers_known
+            if not _contains(text, words) and not (_contains(text, known) and could_come_from):
                 marked.add(phrase.strip())
     phrases = [phrase for sentence in split["sentence_list"] for phrase in sentence["new"]]
     return frozenset(marked) | {phrase.strip() for phrase in _contradicting(phrases)}
@@ -299,8 +208,8 @@ def suspicious_evidence(
     """Whether "entailed" is unsupported: no evidence is a premise that is not marked, shares a word with `finding` and
     does not contradict it.
 
-    Words are compared by their first four letters, and by meaning for some that reports use for one another; those
-    that every sentence may have do not count.
+    An order to the judge seldom has a content word in common with a finding, in whatever language it is. Words are
+    compared by their first four letters; those that every sentence may contain do not count.
     """
     sound = {tuple(_words(premise)) for premise in premises if premise not in marked}
     wanted = _content(finding)
@@ -311,8 +220,8 @@ def suspicious_evidence(
 
 
 def _contradicts(finding: str, evidence: str) -> bool:
-    """Whether the two speak of other teeth, sides, jaws, classes or degrees: a judge that obeys a report cites what
-    is nearest to the finding."""
+    """Whether the two are about different teeth, sides, jaws, classes or degrees: a judge that obeys a report cites
+    whatever is closest to the finding."""
     named, cited = set(_TOOTH.findall(finding)), set(_TOOTH.findall(evidence))
     if named and cited and not named & cited and not _NUMBER_RANGE.search(evidence):
         return True
@@ -325,12 +234,11 @@ def _contradicts(finding: str, evidence: str) -> bool:
 
 
 def _content(text: str) -> frozenset[str]:
-    """What a text is about: its numbers, and the beginnings of its words."""
-    words = (word for word in _words(text) if word not in _EMPTY_WORDS)
-    starts = (
-        (word, word if word.isdigit() else word[:_SAME_START]) for word in words if len(word) > 2 or word.isdigit()
+    """The content words of a text: its numbers, and the first letters of its other words."""
+    words = [word for word in _words(text) if word not in _EMPTY_WORDS]
+    return frozenset(
+        word if word.isdigit() else word[:_SAME_START] for word in words if len(word) > 2 or word.isdigit()
     )
-    return frozenset(_SAME_MEANING.get(word) or _SAME_MEANING.get(start, start) for word, start in starts)
 
 
 def _contradicting(phrases: Sequence[str]) -> frozenset[str]:
@@ -354,10 +262,3 @@ def _words(text: str) -> list[str]:
 def _contains(text: Sequence[str], part: Sequence[str]) -> bool:
     """Whether the words of `part` occur in `text` in sequence."""
     return bool(part) and f" {' '.join(part)} " in f" {' '.join(text)} "
-
-
-def _could_come_from(phrase: str, origin: str) -> bool:
-    words, known = _words(phrase), set(_words(origin))
-    shared = sum(word in known for word in words)
-    numbers_known = all(word in known for word in words if word.isdigit()) or _NUMBER_RANGE.search(origin)
-    return bool(words) and 2 * shared >= len(words) and bool(numbers_known)

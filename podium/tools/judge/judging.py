@@ -14,17 +14,19 @@ import time
 import traceback
 from collections import deque
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import dataclass, replace
+from contextlib import closing, suppress
+from dataclasses import dataclass
+from functools import partial
 from queue import SimpleQueue
 from threading import Thread
 from typing import Any, TypeVar
 
-from podium.challenges.reports.format import EMPTY_REPORT, ClinicalRule, FinalWeights
+from podium.challenges.reports.files import EMPTY_REPORT, ClinicalRule, FinalWeights
 from podium.errors import PodiumError
+from podium.execution.executor import ProgressFactory
 from podium.metrics.aggregation import mean_of
 from podium.tools.judge.asking import CallFailed, Meter
-from podium.tools.judge.engine import Engine, Findings, FindingVerdict, addresses_judge, clean
+from podium.tools.judge.engine import Engine, Findings, FindingVerdict, clean
 
 # Per-case figures that reveal the reference's content: left out of anonymous rows.
 CONFIDENTIAL = tuple(
@@ -41,14 +43,6 @@ Value = TypeVar("Value")
 
 
 @dataclass(frozen=True, kw_only=True)
-class ReportPair:
-    """One case of one team: two texts as they were read."""
-
-    candidate: str
-    reference: str
-
-
-@dataclass(frozen=True, kw_only=True)
 class JudgedPair:
     """Findings are None for a report that could not be split; `skipped` is the reason if the judge was not asked."""
 
@@ -56,34 +50,48 @@ class JudgedPair:
     reference: Findings | None = None
     candidate_verdicts: tuple[FindingVerdict, ...] = ()
     reference_verdicts: tuple[FindingVerdict, ...] = ()
-    addresses_judge: bool = False
     skipped: str | None = None
 
 
-def judge_pairs(
-    pairs: Mapping[Item, ReportPair], *, engine: Engine, meter: Meter, concurrency: int, max_characters: int
+def judge_pairs(  # noqa: PLR0913  (a run has these parts)
+    pairs: Mapping[Item, tuple[str, str]],
+    *,
+    engine: Engine,
+    meter: Meter,
+    progress: ProgressFactory,
+    concurrency: int,
+    max_characters: int,
 ) -> dict[Item, JudgedPair]:
-    """Judge every pair. A failed question makes its verdicts fail; JudgeStopped or any other error ends the run.
+    """Judge every pair of a report and its reference.
 
-    The caller must then stop the engine's asker, or questions in progress are waited for.
+    A failed question makes its verdicts fail; JudgeStopped or any other error ends the run. The caller must
+    then stop the engine's asker, or questions in progress are waited for.
     """
     too_long = f"The report is longer than {max_characters:,} characters: it was not judged and scores 0."
-    skipped = {key: too_long for key, pair in pairs.items() if len(pair.candidate) > max_characters}
-    cleaned = {key: (clean(pair.candidate), clean(pair.reference)) for key, pair in pairs.items() if key not in skipped}
-    skipped |= {key: why for key, texts in cleaned.items() if (why := _reason_to_skip(*texts))}
-    asked = {key: texts for key, texts in cleaned.items() if key not in skipped}
+    skipped: dict[Item, str] = {}
+    asked: dict[Item, tuple[str, str]] = {}
+    for key, pair in pairs.items():
+        if len(pair[0]) > max_characters:
+            skipped[key] = too_long
+            continue
+        candidate, reference = map(clean, pair)
+        if not re.search(r"\w", candidate):  # empty reports score 0 without asking the judge
+            skipped[key] = EMPTY_REPORT
+        elif not re.search(r"\w", reference):
+            skipped[key] = "The reference is empty: this report was not judged and scores 0."
+        else:
+            asked[key] = candidate, reference
 
+    run_stage = partial(_run_stage, meter=meter, progress=progress, concurrency=concurrency)
     reports = [text for texts in asked.values() for text in texts]
-    findings = _run_stage("splitting reports", reports, engine.split, meter=meter, concurrency=concurrency)
+    findings = run_stage("splitting reports", reports, engine.split)
     questions = [
         question
         for candidate, reference in asked.values()
         for mine, other in ((candidate, reference), (reference, candidate))
         for question in _questions(findings[mine], findings[other])
     ]
-    verdicts = _run_stage(
-        "judging findings", questions, lambda question: engine.judge(*question), meter=meter, concurrency=concurrency
-    )
+    verdicts = run_stage("judging findings", questions, lambda question: engine.judge(*question))
 
     def verdicts_on(mine: Findings | None, other: Findings | None) -> tuple[FindingVerdict, ...]:
         return tuple(
@@ -93,29 +101,14 @@ def judge_pairs(
 
     judged = {key: JudgedPair(skipped=why) for key, why in skipped.items()}
     for key, (candidate, reference) in asked.items():
-        mine, theirs, addressed = findings[candidate], findings[reference], addresses_judge(candidate)
-        # A report that addresses the judge was before its eyes in all of these.
-        recalled = (
-            replace(v, suspicious=v.suspicious or (addressed and v.status == "entailed"))
-            for v in verdicts_on(theirs, mine)
-        )
+        mine, theirs = findings[candidate], findings[reference]
         judged[key] = JudgedPair(
             candidate=mine,
             reference=theirs,
             candidate_verdicts=verdicts_on(mine, theirs),
-            reference_verdicts=tuple(recalled),
-            addresses_judge=addressed,
+            reference_verdicts=verdicts_on(theirs, mine),
         )
     return {key: judged[key] for key in pairs}
-
-
-def _reason_to_skip(candidate: str, reference: str) -> str | None:
-    """Empty reports score 0 without asking the judge."""
-    if not re.search(r"\w", candidate):
-        return EMPTY_REPORT
-    if not re.search(r"\w", reference):
-        return "The reference is empty: this report was not judged and scores 0."
-    return None
 
 
 def _questions(mine: Findings | None, other: Findings | None) -> list[tuple[str, Findings]]:
@@ -123,14 +116,19 @@ def _questions(mine: Findings | None, other: Findings | None) -> list[tuple[str,
     return [] if mine is None or other is None else [(phrase, other) for phrase in mine.phrases]
 
 
-def _run_stage(
-    label: str, items: Sequence[Item], work: Callable[[Item], Value], *, meter: Meter, concurrency: int
+def _run_stage(  # noqa: PLR0913
+    label: str,
+    items: Sequence[Item],
+    work: Callable[[Item], Value],
+    *,
+    meter: Meter,
+    progress: ProgressFactory,
+    concurrency: int,
 ) -> dict[Item, Value | None]:
     """`work` of every distinct item, None where its question failed."""
     waiting = deque(dict.fromkeys(items))
     total = len(waiting)
     done: SimpleQueue[tuple[Item, Value | None, BaseException | None]] = SimpleQueue()
-    meter.start(label, total)
 
     def attempt(item: Item) -> Value | None:
         try:
@@ -143,8 +141,6 @@ def _run_stage(
             meter.failed(f"unexpected {type(error).__name__}")
             print(traceback.format_exc(), flush=True)
             return None
-        finally:
-            meter.advance()
 
     def serve() -> None:
         with suppress(IndexError):  # nothing is left to do
@@ -161,19 +157,20 @@ def _run_stage(
     for thread in threads:
         thread.start()
     found: dict[Item, Value | None] = {}
-    try:
-        while len(found) < total:
-            item, value, error = done.get()
-            if error is not None:
-                raise error
-            found[item] = value
-        return found
-    finally:
-        waiting.clear()
-        deadline = time.monotonic() + _SECONDS_TO_FINISH
-        for thread in threads:
-            thread.join(timeout=max(0.0, deadline - time.monotonic()))
-        meter.close()
+    with closing(progress(label, total)) as shown:
+        try:
+            while len(found) < total:
+                item, value, error = done.get()
+                if error is not None:
+                    raise error
+                found[item] = value
+                shown.advance()
+            return found
+        finally:
+            waiting.clear()
+            deadline = time.monotonic() + _SECONDS_TO_FINISH
+            for thread in threads:
+                thread.join(timeout=max(0.0, deadline - time.monotonic()))
 
 
 # RadFact's figures: a row per case, and the aggregates.
@@ -185,7 +182,7 @@ def harmonic_mean(precision: float, recall: float) -> float:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Direction:
+class VerdictCounts:
     """Counts of the verdicts on one report's findings."""
 
     findings: int
@@ -208,10 +205,10 @@ class Direction:
         return self.sound / self.findings if self.findings else 0.0
 
 
-def _count(verdicts: Sequence[FindingVerdict], *, marked: frozenset[str]) -> Direction:
+def _count(verdicts: Sequence[FindingVerdict], *, marked: frozenset[str]) -> VerdictCounts:
     """`marked` are suspicious findings: their verdicts count, except in the lower bound."""
     entailed = [verdict for verdict in verdicts if verdict.status == "entailed"]
-    return Direction(
+    return VerdictCounts(
         findings=len(verdicts),
         entailed=len(entailed),
         failed=sum(verdict.status == "failed" for verdict in verdicts),
@@ -225,8 +222,8 @@ class CaseFigures:
     """One judged case and its figures."""
 
     judged: JudgedPair
-    candidate: Direction
-    reference: Direction
+    candidate: VerdictCounts
+    reference: VerdictCounts
 
     @property
     def unsplit(self) -> int:
@@ -274,19 +271,14 @@ class CaseFigures:
 
     def warnings(self) -> tuple[str, ...]:
         """What people should review."""
-        said = [self.judged.skipped] if self.judged.skipped else []
-        if self.judged.addresses_judge:
-            said.append("The report seems to address the judge.")
+        warnings = [self.judged.skipped] if self.judged.skipped else []
         if self.suspicious_findings:
-            said.append(
-                f"{self.suspicious_findings} of the judge's findings do not occur in the report or address the judge."
-            )
+            warnings.append(f"{self.suspicious_findings} of the judge's findings do not occur in the report.")
         if self.suspicious_verdicts:
-            reason = "rest on this report, or " if self.judged.addresses_judge else ""
-            said.append(f"{self.suspicious_verdicts} verdicts {reason}cite no finding that supports them.")
+            warnings.append(f"{self.suspicious_verdicts} verdicts cite no finding that supports them.")
         if self.failed:
-            said.append(f"{self.failed} verdicts failed.")
-        return tuple(said)
+            warnings.append(f"{self.failed} verdicts failed.")
+        return tuple(warnings)
 
     def row(self, *, keep_evidence: bool) -> dict[str, Any]:
         """The content of `radfact` in the case's row."""
@@ -305,18 +297,17 @@ class CaseFigures:
             "suspicious_verdicts": self.suspicious_verdicts,
         }
         if keep_evidence:
-            row["candidate_verdicts"] = [_verdict_row(verdict) for verdict in self.judged.candidate_verdicts]
-            row["reference_verdicts"] = [_verdict_row(verdict) for verdict in self.judged.reference_verdicts]
+            for side in ("candidate_verdicts", "reference_verdicts"):
+                row[side] = [
+                    {
+                        "finding": verdict.finding,
+                        "verdict": verdict.status,
+                        "evidence": list(verdict.evidence),
+                        "suspicious": verdict.suspicious,
+                    }
+                    for verdict in getattr(self.judged, side)
+                ]
         return row
-
-
-def _verdict_row(verdict: FindingVerdict) -> dict[str, Any]:
-    return {
-        "finding": verdict.finding,
-        "verdict": verdict.status,
-        "evidence": list(verdict.evidence),
-        "suspicious": verdict.suspicious,
-    }
 
 
 def case_figures(judged: JudgedPair) -> CaseFigures:
@@ -351,12 +342,8 @@ class Doubts:
 
 
 def count_doubts(cases: Sequence[CaseFigures]) -> Doubts:
-    return Doubts(
-        verdicts=sum(case.verdicts for case in cases),
-        failed=sum(case.failed for case in cases),
-        suspicious_verdicts=sum(case.suspicious_verdicts for case in cases),
-        suspicious_findings=sum(case.suspicious_findings for case in cases),
-    )
+    names = ("verdicts", "failed", "suspicious_verdicts", "suspicious_findings")
+    return Doubts(**{name: sum(getattr(case, name) for case in cases) for name in names})
 
 
 def radfact_aggregates(cases: Sequence[CaseFigures]) -> dict[str, float]:

@@ -14,16 +14,21 @@ from urllib.parse import urlsplit
 from pydantic import ValidationError
 
 from podium.challenges import load_challenge
-from podium.challenges.format import CHALLENGE_FILE, REFERENCES, ChallengeFolder, only_of_kind, read_challenge_folders
-from podium.challenges.reports import REPORTS
-from podium.challenges.reports.format import JudgeSettings, ReportsSettings, read_report
+from podium.challenges.ground_truth import (
+    CHALLENGE_FILE,
+    REFERENCES,
+    ChallengeFolder,
+    only_of_kind,
+    read_challenge_folders,
+)
+from podium.challenges.reports.files import JudgeSettings, ReportsSettings, read_report
 from podium.errors import OrganiserError, PodiumError, Refused, SubmissionError, UsageError, first_problem
 from podium.evaluation import Task, open_predictions, prepare, score_cases, write_evaluation
-from podium.execution.executor import Executor
-from podium.platform.metrics_file import METRICS_FILE, CaseResult, MetricsFile, read_metrics, write_metrics
+from podium.execution.executor import Executor, ProgressFactory, no_progress, show_progress
+from podium.platform.metrics_file import METRICS_FILE, MetricsFile, read_metrics, write_metrics
 from podium.platform.privacy import PerCase, published_results
 from podium.readers.files import escape_for_display
-from podium.sandbox.decoders import decoders
+from podium.sandbox.client import decoders
 from podium.tools.judge.asking import (
     AnswerCache,
     Asker,
@@ -31,7 +36,6 @@ from podium.tools.judge.asking import (
     DryRunAsker,
     JudgeStopped,
     Meter,
-    Totals,
     by_count,
 )
 from podium.tools.judge.engine import PACKAGE, PINNED_VERSION, Engine, check_installed, prompt_hash
@@ -40,7 +44,6 @@ from podium.tools.judge.judging import (
     CaseFigures,
     Doubts,
     JudgedPair,
-    ReportPair,
     case_figures,
     count_doubts,
     final_figures,
@@ -48,7 +51,7 @@ from podium.tools.judge.judging import (
     radfact_aggregates,
 )
 
-_BARE_CHALLENGE = f'kind = "{REPORTS.name}"\ntitle = "Reports"\nversion = "unversioned"\nper_case = "full"\n'
+_BARE_CHALLENGE = 'kind = "reports"\ntitle = "Reports"\nversion = "unversioned"\nper_case = "full"\n'
 _SAME_FIGURES = 1e-9
 
 Key = tuple[str, str]  # team, case
@@ -101,14 +104,14 @@ class TeamVerdict:
     problem: PodiumError | None = None
 
     def __str__(self) -> str:
-        said = [str(self.problem)] if self.problem else []
+        parts = [str(self.problem)] if self.problem else []
         if self.score_final is not None:
-            said.append(f"{self.score_final:.4f}, lower bound {self.lower_bound:.4f}")
+            parts.append(f"{self.score_final:.4f}, lower bound {self.lower_bound:.4f}")
         if self.doubts:
-            said.append(str(self.doubts))
+            parts.append(str(self.doubts))
         if self.score_final is not None:
-            said.append(f"in {self.written}")
-        return f"{escape_for_display(self.team)}: {'; '.join(said)}"
+            parts.append(f"in {self.written}")
+        return f"{escape_for_display(self.team)}: {'; '.join(parts)}"
 
 
 @dataclass(frozen=True)
@@ -123,12 +126,12 @@ class _PreparedRun:
     def judge(self) -> JudgeSettings:
         return self.settings.judge
 
-    def pairs(self) -> dict[Key, ReportPair]:
-        """Every case of every team; a missing or failed report counts as empty."""
+    def pairs(self) -> dict[Key, tuple[str, str]]:
+        """Report and reference of every case of every team; a missing or failed report counts as empty."""
         socket = self.settings.sockets.report
         references = {case: read_report(self.task.references[case], socket=socket) for case in self.task.cases}
         return {
-            (team.team.name, case): ReportPair(candidate=team.texts.get(case, ""), reference=reference)
+            (team.team.name, case): (team.texts.get(case, ""), reference)
             for team in self.teams
             for case, reference in references.items()
         }
@@ -145,7 +148,11 @@ def judge(request: Request) -> list[TeamVerdict]:
         meter = _meter(prepared.judge)
         judged, host = _ask(request, prepared, meter)
         print(meter.summary(), flush=True)
-        _check_answered(meter.totals)
+        reasons = by_count(meter.reasons)
+        if meter.failures and not meter.calls and not meter.hits:  # too few questions for the server to be given up
+            raise JudgeStopped(f"The judge's server answered none of the {meter.failures} questions ({reasons}).")
+        if meter.failures:
+            print(f"Questions that failed: {reasons}.", flush=True)
         written = [_finish(request, prepared, team, judged, host) for team in prepared.teams]
     return [*written, *prepared.unusable]
 
@@ -158,7 +165,7 @@ def estimate(request: Request) -> CostEstimate:
         prepared = _prepare(request, teams, folder)
         cache = _cache(request, prepared.judge.model or "") if request.cache.exists() else None
         asker, meter = DryRunAsker(cache), _meter(prepared.judge)
-        _judge_pairs(prepared, asker, meter)
+        _judge_pairs(prepared, asker, meter, no_progress)
         if cache:
             cache.close()
         found = asker.estimate
@@ -199,11 +206,10 @@ def _team(target: Path, submissions: Path | None, *, alone: bool) -> TeamSubmiss
 
 
 def _is_metrics(path: Path) -> bool:
-    try:
+    with suppress(OSError, ValueError):
         content = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return False
-    return isinstance(content, dict) and "aggregates" in content and "schema" in content
+        return isinstance(content, dict) and "aggregates" in content and "schema" in content
+    return False
 
 
 @contextmanager
@@ -214,13 +220,13 @@ def open_references(folder: Path) -> Iterator[ChallengeFolder]:
     if folder.resolve().name == REFERENCES and (folder.resolve().parent / CHALLENGE_FILE).is_file():
         folder = folder.resolve().parent
     if (folder / CHALLENGE_FILE).is_file() or any(folder.glob(f"*/{CHALLENGE_FILE}")):
-        yield only_of_kind(read_challenge_folders(folder), REPORTS.name)
+        yield only_of_kind(read_challenge_folders(folder), "reports")
         return
     with TemporaryDirectory(prefix="podium-") as workspace:
         root = Path(workspace)
         (root / CHALLENGE_FILE).write_text(_BARE_CHALLENGE, encoding="utf-8")
         (root / REFERENCES).symlink_to(folder.resolve(), target_is_directory=True)
-        yield only_of_kind(read_challenge_folders(root, named=REPORTS.name), REPORTS.name)
+        yield only_of_kind(read_challenge_folders(root, named="reports"), "reports")
 
 
 def read_team(team: TeamSubmission, task: Task, executor: Executor) -> TeamReports:
@@ -228,7 +234,13 @@ def read_team(team: TeamSubmission, task: Task, executor: Executor) -> TeamRepor
     with open_predictions(task, team.submission) as collected:
         evaluation = write_evaluation(task, collected, score_cases(task, collected, executor), None)
         if team.metrics is not None:
-            _check_same(team.metrics, evaluation)
+            given = read_metrics(team.metrics).aggregates
+            for name in ("bleu_4", "meteor"):
+                figure = given.get(name)
+                if not isinstance(figure, int | float) or abs(figure - evaluation.aggregates[name]) > _SAME_FIGURES:
+                    raise UsageError(
+                        f"{team.metrics} was not made from this submission and these references: '{name}' differs."
+                    )
         scored = [result.case for result in evaluation.results if result.status == "scored"]
         socket = task.challenge.settings.sockets.report
         try:
@@ -236,15 +248,6 @@ def read_team(team: TeamSubmission, task: Task, executor: Executor) -> TeamRepor
         except Refused as refusal:
             raise UsageError(f"A report of '{team.name}' changed while it was read: {refusal}") from None
     return TeamReports(team=team, evaluation=evaluation, texts=texts)
-
-
-def _check_same(metrics: Path, evaluation: MetricsFile) -> None:
-    """Refuse a metrics.json of another submission or of other references."""
-    theirs, ours = read_metrics(metrics).aggregates, evaluation.aggregates
-    for name in ("bleu_4", "meteor"):
-        figure = theirs.get(name)
-        if not isinstance(figure, int | float) or abs(figure - ours[name]) > _SAME_FIGURES:
-            raise UsageError(f"{metrics} was not made from this submission and these references: '{name}' differs.")
 
 
 def _check_target(request: Request, team: TeamSubmission) -> None:
@@ -273,7 +276,7 @@ def _prepare(request: Request, teams: Sequence[TeamSubmission], folder: Challeng
         )
     readable: list[TeamReports] = []
     unusable: list[TeamVerdict] = []
-    with decoders(libraries=task.challenge.format.libraries):
+    with decoders(libraries=task.challenge.libraries):
         for team in teams:
             try:
                 readable.append(read_team(team, task, request.executor))
@@ -305,7 +308,7 @@ def _with_overrides(settings: ReportsSettings, overrides: Mapping[str, Any]) -> 
 def _ask(request: Request, prepared: _PreparedRun, meter: Meter) -> tuple[dict[Key, JudgedPair], str]:
     import openai
 
-    from podium.tools.judge.server import Judge, RetryPolicy
+    from podium.tools.judge.server import Judge
 
     settings = prepared.judge
     if settings.model is None:
@@ -318,20 +321,21 @@ def _ask(request: Request, prepared: _PreparedRun, meter: Meter) -> tuple[dict[K
         api_key=request.api_key or "none",
         base_url=settings.base_url,
         timeout=settings.timeout_seconds,
-        max_retries=0,  # our own retries are counted and shown, and honour Retry-After
+        max_retries=settings.attempts - 1,
     )
-    retries = RetryPolicy(attempts=settings.attempts, backoff_seconds=settings.backoff_seconds)
     cache = _cache(request, settings.model)
-    asker = Judge(client, model=settings.model, cache=cache, meter=meter, retries=retries)
+    asker = Judge(client, model=settings.model, cache=cache, meter=meter, attempts=settings.attempts)
     try:
-        return _judge_pairs(prepared, asker, meter), urlsplit(str(client.base_url)).hostname or ""
+        return _judge_pairs(prepared, asker, meter, show_progress), urlsplit(str(client.base_url)).hostname or ""
     finally:
         asker.stop()
         client.close()
         cache.close()
 
 
-def _judge_pairs(prepared: _PreparedRun, asker: Asker, meter: Meter) -> dict[Key, JudgedPair]:
+def _judge_pairs(
+    prepared: _PreparedRun, asker: Asker, meter: Meter, progress: ProgressFactory
+) -> dict[Key, JudgedPair]:
     settings = prepared.judge
     removes = bool(prepared.settings.remove_normal_findings)
     engine = Engine(asker, report_type=settings.report_type, remove_normal_findings=removes)
@@ -339,6 +343,7 @@ def _judge_pairs(prepared: _PreparedRun, asker: Asker, meter: Meter) -> dict[Key
         prepared.pairs(),
         engine=engine,
         meter=meter,
+        progress=progress,
         concurrency=settings.concurrency,
         max_characters=settings.max_report_characters,
     )
@@ -352,15 +357,6 @@ def _meter(settings: JudgeSettings) -> Meter:
 
 def _cache(request: Request, model: str) -> AnswerCache:
     return AnswerCache(request.cache, model=model, engine_version=PINNED_VERSION)
-
-
-def _check_answered(totals: Totals) -> None:
-    """Stop if nothing was answered: a run of few questions can end before the server counts as unavailable."""
-    reasons = by_count(totals.reasons)
-    if totals.failures and not totals.calls and not totals.hits:
-        raise JudgeStopped(f"The judge's server answered none of the {totals.failures} questions ({reasons}).")
-    if totals.failures:
-        print(f"Questions that failed: {reasons}.", flush=True)
 
 
 # Writing
@@ -384,7 +380,15 @@ def _finish(
         )
     rows = published_results(
         [
-            _with_radfact(result, cases[result.case], keep_evidence=request.keep_evidence)
+            result.model_copy(
+                update={
+                    "metrics": {
+                        **result.metrics,
+                        "radfact": cases[result.case].row(keep_evidence=request.keep_evidence),
+                    },
+                    "warnings": tuple(dict.fromkeys((*result.warnings, *cases[result.case].warnings()))),
+                }
+            )
             for result in evaluation.results
         ],
         per_case=prepared.per_case,
@@ -401,7 +405,7 @@ def _finish(
                 per_case=prepared.per_case,
                 decimals=common.published_decimals,
             ),
-            "settings": {**evaluation.settings, REPORTS.name: prepared.settings.model_dump(mode="json")},
+            "settings": {**evaluation.settings, "reports": prepared.settings.model_dump(mode="json")},
             "provenance": {"judge": _provenance(prepared.settings, counted, doubts, host=host)},
             "results": rows,
         }
@@ -418,15 +422,6 @@ def _finish(
         lower_bound=final.get("score_final_lower_bound"),
         doubts=doubts,
         problem=None if complete else OrganiserError(too_many_failed),
-    )
-
-
-def _with_radfact(result: CaseResult, figures: CaseFigures, *, keep_evidence: bool) -> CaseResult:
-    return result.model_copy(
-        update={
-            "metrics": {**result.metrics, "radfact": figures.row(keep_evidence=keep_evidence)},
-            "warnings": tuple(dict.fromkeys((*result.warnings, *figures.warnings()))),
-        }
     )
 
 

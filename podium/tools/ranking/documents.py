@@ -6,17 +6,18 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, TypeVar
 
-from podium.challenges import KINDS, challenge_from_settings
-from podium.challenges.base import AnyChallenge
-from podium.challenges.board import RankingRule
+from podium.challenges import challenge_from_settings
+from podium.challenges.challenge import AnyChallenge
+from podium.challenges.settings import KIND_NAMES
 from podium.errors import ConfigurationError, UsageError
 from podium.figures import Figures, agrees
 from podium.metrics.declaration import Scoreboard
-from podium.platform.metrics_file import METRICS_FILE, CaseResult, Counts, MetricsFile, read_metrics
-from podium.platform.privacy import Column, are_anonymous
-from podium.platform.sealing import Belonging, open_box, read_key
+from podium.platform.leaderboard import Column, column
+from podium.platform.metrics_file import METRICS_FILE, Counts, MetricsFile, read_metrics
+from podium.platform.privacy import are_anonymous
+from podium.platform.sealing import open_box, read_key
 from podium.readers.files import escape_for_display
 
 # Files that may be beside the teams' files and are not a metrics.json.
@@ -25,29 +26,26 @@ OUR_FOLDER = "figures"
 _INVISIBLE = re.compile(r"\s|\\(?:x[0-9a-f]{2}|u[0-9a-f]{4}|U[0-9a-f]{8}|[tnr])")
 
 
-class Rules(Protocol):
-    """What a cohort is ranked by: a challenge, or the columns of a table of scores."""
+@dataclass(frozen=True, kw_only=True)
+class TableRules:
+    """What a table of scores is ranked by instead of a challenge: its columns. There is no official rule."""
 
-    @property
-    def name(self) -> str:
-        """Of the challenge, for messages."""
-
-    @property
-    def scoreboard(self) -> Scoreboard[Any]:
-        """The declared figures."""
-
-    @property
-    def ranking(self) -> RankingRule | None:
-        """The official rule; None where there is none, as for a table of scores."""
+    name: str
+    scoreboard: Scoreboard[Any]
+    ranking: None = None
 
     def among(self, aggregates: Mapping[str, Figures]) -> Mapping[str, Figures]:
-        """The teams' aggregates again, now that all teams are known."""
+        return aggregates
 
     def columns(self) -> Sequence[Column]:
-        """The leaderboard, the score first."""
+        return [column(self.scoreboard, path) for path in self.scoreboard.leaderboard]
 
     def offline_columns(self) -> Sequence[Column]:
-        """Figures that offline tools add."""
+        return ()
+
+
+Rules = AnyChallenge | TableRules
+RulesT = TypeVar("RulesT", bound=Rules)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,9 +64,6 @@ class TeamFile:
         return frozenset(row.case for row in self.content.results)
 
 
-RulesT = TypeVar("RulesT", bound=Rules)
-
-
 @dataclass(frozen=True, kw_only=True)
 class Cohort(Generic[RulesT]):
     """Files that may be ranked together: one challenge, version, settings and set of cases. `notes` are sentences about
@@ -78,11 +73,6 @@ class Cohort(Generic[RulesT]):
     division: Mapping[str, str]
     files: Sequence[TeamFile]  # sorted by team
     notes: Sequence[str] = ()
-
-    @property
-    def common(self) -> MetricsFile:
-        """One of the files, for everything that they share."""
-        return self.files[0].content
 
 
 def read_cohorts(
@@ -100,20 +90,27 @@ def read_cohorts(
     if not found and not broken:
         raise UsageError(f"There is no metrics.json in {', '.join(map(str, paths))}.")
     if broken and not (skip_broken and files):
-        raise UsageError(_broken_words(broken, has_others=bool(files)))
+        number = f"{len(broken)} files or folders are not results of a team. " if len(broken) > 1 else ""
+        advice = " --skip-broken ranks the others." if files else ""
+        raise UsageError(f"{number}{' '.join(broken.values())}{advice}")
     if key is not None:
         secret_key = read_key(key)
         files = [_unsealed(file, secret_key) for file in files]
-    _refuse_difference(files, "is of the challenge", lambda file: file.content.challenge)
-    _refuse_difference(files, "is of the kind", lambda file: file.content.kind)
+    _refuse_difference(files, "is of the challenge", lambda file: f"'{file.content.challenge}'")
+    _refuse_difference(files, "is of the kind", lambda file: f"'{file.content.kind}'")
     notes = [f"Left out: {reason}" for reason in broken.values()]
     if key is None and any(file.content.sealed for file in files):
         notes.append("The files contain sealed rows: --key opens them for intervals and tests.")
-    division = _challenge(files[0]).ranking.division
+    first = _challenge(files[0])
+    division = first.ranking.division
     parts: dict[str, list[TeamFile]] = defaultdict(list)
     for file in files:
-        value = str(getattr(_challenge(file).settings, division)) if division else ""
-        team = _outer_name(file.label) if division and file.team == value else file.team
+        challenge = first if file.content.settings == files[0].content.settings else _challenge(file)
+        value = str(getattr(challenge.settings, division)) if division else ""
+        team = file.team
+        if division and team == value:  # <team>/<regime>/metrics.json or <team>/<regime>.json
+            folder = Path(file.label).resolve().parent
+            team = escape_for_display((folder.parent if Path(file.label).name == METRICS_FILE else folder).name)
         parts[value].append(replace(file, team=team))
     return [
         _cohort(parts[value], division={division: value} if division else {}, notes=notes)
@@ -128,13 +125,12 @@ def _cohort(files: Sequence[TeamFile], *, division: Mapping[str, str], notes: Se
             raise UsageError(f"{by_team[file.team].label} and {file.label} are both of the team '{file.team}'.")
         by_team[file.team] = file
     refuse_similar_names(by_team)
-    _refuse_difference(files, "has the version", lambda file: file.content.version)
+    _refuse_difference(files, "has the version", lambda file: f"'{file.content.version}'")
     _refuse_settings(files)
-    _refuse_difference(files, "was scored against references with the digest", lambda file: file.ground_truth)
+    _refuse_difference(files, "was scored against references with the digest", lambda file: f"'{file.ground_truth}'")
     _refuse_cases(files)
-    challenge = _challenge(files[0])
     ordered = [by_team[team] for team in sorted(by_team)]
-    return Cohort(challenge=challenge, division=division, files=ordered, notes=notes)
+    return Cohort(challenge=_challenge(files[0]), division=division, files=ordered, notes=notes)
 
 
 def refuse_similar_names(teams: Iterable[str]) -> None:
@@ -194,27 +190,15 @@ def _read(paths: Iterable[Path], broken: dict[Path, str]) -> Iterator[TeamFile]:
             broken[path] = str(error)
 
 
-def _broken_words(broken: Mapping[Path, str], *, has_others: bool) -> str:
-    number = f"{len(broken)} files or folders are not results of a team. " if len(broken) > 1 else ""
-    advice = " --skip-broken ranks the others." if has_others else ""
-    return f"{number}{' '.join(broken.values())}{advice}"
-
-
 def _team(path: Path) -> str:
     """The name as a printable line: it may contain anything, and is used in tables, JSON and HTML."""
     return escape_for_display(path.resolve().parent.name if path.name == METRICS_FILE else path.stem)
 
 
-def _outer_name(label: str) -> str:
-    """`<team>/<regime>/metrics.json` or `<team>/<regime>.json`: a name that is the regime is not the team."""
-    folder = Path(label).resolve().parent
-    return escape_for_display(folder.parent.name if Path(label).name == METRICS_FILE else folder.name)
-
-
 def _challenge(file: TeamFile) -> AnyChallenge:
     """The challenge with the settings that the file was scored with."""
     content = file.content
-    if content.kind not in KINDS:
+    if content.kind not in KIND_NAMES:
         raise UsageError(f"{file.label} is of the kind '{content.kind}', which is not known here.")
     try:
         return challenge_from_settings(content.challenge, content.kind, dict(content.settings))
@@ -234,20 +218,16 @@ def _unsealed(file: TeamFile, secret_key: bytes) -> TeamFile:
     content, label = file.content, file.label
     if content.sealed is None:
         raise UsageError(f"{label} has no sealed rows, so --key opens nothing there.")
-    belonging = Belonging(challenge=content.challenge, version=content.version, settings=content.settings)
-    found = open_box(content.sealed, belonging=belonging, secret_key=secret_key, label=label)
+    found = open_box(content, secret_key=secret_key, label=label)
     wrong = next(_differing(found.aggregates, content.aggregates), None)
     if wrong is not None:
         raise UsageError(f"{label} has a different aggregates.{wrong} than its sealed rows: one of them was replaced.")
     if len(found.results) != content.counts.expected:
         raise UsageError(f"{label} expects {content.counts.expected} cases, but {len(found.results)} are sealed.")
     added = {row.case: row.metrics for row in content.results}
-    rows: list[CaseResult] = [
-        row.model_copy(update={"metrics": {**added.get(row.case, {}), **row.metrics}}) for row in found.results
-    ]
-    aggregates = _merged(content.aggregates, found.aggregates)
-    exact = content.model_copy(update={"results": rows, "aggregates": aggregates})
-    return replace(file, content=exact, ground_truth=found.ground_truth)
+    rows = [row.model_copy(update={"metrics": {**added.get(row.case, {}), **row.metrics}}) for row in found.results]
+    exact = {"results": rows, "aggregates": _merged(content.aggregates, found.aggregates)}
+    return replace(file, content=content.model_copy(update=exact), ground_truth=found.ground_truth)
 
 
 def _differing(inside: Figures, outside: Figures, path: str = "") -> Iterator[str]:
@@ -284,23 +264,15 @@ def _refuse_difference(files: Sequence[TeamFile], words: str, key: Any) -> None:
     for file in files:
         if key(file) != key(usual):
             raise UsageError(
-                f"{file.label} {words} '{key(file)}', but {usual.label} '{key(usual)}': they cannot be ranked together."
+                f"{file.label} {words} {key(file)}, but {usual.label} {key(usual)}: they cannot be ranked together."
             )
 
 
 def _refuse_settings(files: Sequence[TeamFile]) -> None:
-    def flat(file: TeamFile) -> tuple[tuple[str, str], ...]:
-        return tuple(sorted(_flat(file.content.settings)))
-
-    usual = _most(files, flat)
-    for file in files:
-        if flat(file) != flat(usual):
-            mine, theirs = dict(flat(file)), dict(flat(usual))
-            key = next(key for key in sorted({*mine, *theirs}) if mine.get(key) != theirs.get(key))
-            raise UsageError(
-                f"{file.label} was scored with {key} = {mine.get(key, 'nothing')}, but {usual.label} with {key} = "
-                f"{theirs.get(key, 'nothing')}: they cannot be ranked together."
-            )
+    flat = {file.label: dict(_flat(file.content.settings)) for file in files}
+    for key in sorted({key for settings in flat.values() for key in settings}):
+        values = {label: f"with {key} = {settings.get(key, 'nothing')}" for label, settings in flat.items()}
+        _refuse_difference(files, "was scored", lambda file, values=values: values[file.label])
 
 
 def _flat(value: Any, path: str = "") -> Iterator[tuple[str, str]]:
@@ -316,16 +288,6 @@ def _flat(value: Any, path: str = "") -> Iterator[tuple[str, str]]:
             path,
             repr(float(value)) if isinstance(value, int | float) and not isinstance(value, bool) else repr(value),
         )
-
-
-def _refuse_counts(file: TeamFile) -> None:
-    counts, rows = file.content.counts, file.content.results
-    is_sum = counts.scored + counts.failed + counts.missing == counts.expected
-    if not is_sum or (rows and Counts.of(rows, unmatched=counts.unmatched) != counts):
-        given = (
-            f"{counts.scored} scored, {counts.failed} failed and {counts.missing} missing of {counts.expected} cases"
-        )
-        raise UsageError(f"{file.label} counts {given}, which is not what its rows give, or no sum: it was changed.")
 
 
 def _refuse_cases(files: Sequence[TeamFile]) -> None:
@@ -349,9 +311,15 @@ def _refuse_cases(files: Sequence[TeamFile]) -> None:
                     f"{other.label} does not have the case '{extra[0]}' that {one.label} has "
                     f"({len(extra)} such): they cannot be ranked together."
                 )
-    _refuse_difference(files, "expects this number of cases:", lambda file: file.content.counts.expected)
+    _refuse_difference(files, "expects this number of cases:", lambda file: f"'{file.content.counts.expected}'")
     for file in files:
-        _refuse_counts(file)
+        counts, rows = file.content.counts, file.content.results
+        is_sum = counts.scored + counts.failed + counts.missing == counts.expected
+        if not is_sum or (rows and Counts.of(rows, unmatched=counts.unmatched) != counts):
+            raise UsageError(
+                f"{file.label} counts {counts.scored} scored, {counts.failed} failed and {counts.missing} missing of "
+                f"{counts.expected} cases, which is not what its rows give, or no sum: it was changed."
+            )
 
 
 def _refuse_anonymous(file: TeamFile, usual: TeamFile) -> None:

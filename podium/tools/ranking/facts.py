@@ -3,6 +3,7 @@ replicate of a bootstrap; and whether the published figures are those that the r
 
 import math
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from typing import Any
@@ -48,7 +49,7 @@ class Facts:
     missing_metrics: Sequence[str]
 
     def in_order(self, teams: Sequence[int]) -> "Facts":
-        """The same facts with the teams in this order."""
+        """The facts with the teams in this order."""
         tables = {name: replace(table, values=table.values[list(teams)]) for name, table in self.tables.items()}
         return replace(
             self,
@@ -78,11 +79,25 @@ def gather_facts(cohort: Cohort[Any], options: RankingOptions) -> Facts:
     challenge: Rules = cohort.challenge
     files, rule = cohort.files, challenge.ranking
     adjusted = challenge.among({file.team: file.content.aggregates for file in files})
-    cases = sorted(row.case for row in cohort.common.results)
+    cases = sorted(row.case for row in cohort.files[0].content.results)
     rows = [{row.case: row for row in file.content.results} for file in files]
-    tables = _tables(challenge, files, cases, rows)
-    wanted = _chosen(options.metrics, challenge, tables) or (rule.case_metrics if rule else tuple(tables))
-    weights = _weights(options.weights, challenge, wanted)
+    tables = {}
+    for metric in challenge.scoreboard.all_metrics:
+        values = [
+            [_case_figure(file, team[case], metric.name) for case in cases]
+            for file, team in zip(files, rows, strict=True)
+        ]
+        if any(value is not None for team in values for value in team):
+            tables[metric.name] = case_table(metric, values)
+    chosen = [_metric_name(name, challenge) for name in options.metrics]
+    for given, name in zip(options.metrics, chosen, strict=True):
+        if name not in tables:
+            raise UsageError(f"The files contain no per-case values of the metric '{given}'.")
+    wanted = chosen or (rule.case_metrics if rule else tuple(tables))
+    weights = {_metric_name(name, challenge): weight for name, weight in options.weights.items()}
+    for name in weights:
+        if name not in wanted:
+            raise UsageError(f"There is a weight for '{name}', but teams are ranked by: {', '.join(wanted)}.")
     return Facts(
         files=files,
         challenge=challenge,
@@ -97,20 +112,6 @@ def gather_facts(cohort: Cohort[Any], options: RankingOptions) -> Facts:
         notes=cohort.notes,
         missing_metrics=[name for name in wanted if name not in tables],
     )
-
-
-def _tables(
-    challenge: Rules, files: Sequence[TeamFile], cases: Sequence[str], rows: Sequence[Mapping[str, CaseResult]]
-) -> dict[str, CaseTable]:
-    tables = {}
-    for metric in challenge.scoreboard.all_metrics:
-        values = [
-            [_case_figure(file, team[case], metric.name) for case in cases]
-            for file, team in zip(files, rows, strict=True)
-        ]
-        if any(value is not None for team in values for value in team):
-            tables[metric.name] = case_table(metric, values)
-    return tables
 
 
 def figure_at(figures: Figures, path: str) -> float | None:
@@ -135,35 +136,19 @@ def _case_figure(file: TeamFile, row: CaseResult, path: str) -> float | None:
     return number
 
 
-def _chosen(names: Sequence[str], challenge: Rules, tables: Mapping[str, CaseTable]) -> Sequence[str]:
-    found = [_metric_name(name, challenge) for name in names]
-    for name, metric in zip(names, found, strict=True):
-        if metric not in tables:
-            raise UsageError(f"The files contain no per-case values of the metric '{name}'.")
-    return found
-
-
 def _metric_name(given: str, challenge: Rules) -> str:
     """The name of a per-case figure, which may also be given by its title."""
     board = challenge.scoreboard
     titled = (metric for metric in board.all_metrics if metric.title == given)
-    found = board.find_metric(given, offline=True) or next(titled, None)
+    found = board.names.find_metric(given, offline=True) or next(titled, None)
     if found is None:
         names = [metric.name for metric in board.all_metrics]
         what = f"There is no metric '{given}'"
-        if board.find(given):
+        if board.names.find(given):
             what = f"'{given}' is a figure of all cases together, not of single cases"
         advice = did_you_mean(given, names) or f"; the metrics are: {', '.join(names)}."
         raise UsageError(what + advice)
     return found.name
-
-
-def _weights(weights: Mapping[str, float], challenge: Rules, wanted: Sequence[str]) -> dict[str, float]:
-    found = {_metric_name(name, challenge): weight for name, weight in weights.items()}
-    for name in found:
-        if name not in wanted:
-            raise UsageError(f"There is a weight for '{name}', but teams are ranked by: {', '.join(wanted)}.")
-    return found
 
 
 def replicate_figures(facts: Facts, resamples: Resamples) -> dict[str, Floats]:
@@ -177,7 +162,11 @@ def replicate_figures(facts: Facts, resamples: Resamples) -> dict[str, Floats]:
     criteria = facts.rule.criteria if facts.rule else ()
     given = {figure.path for figure in board.given}
     paths = dict.fromkeys([*(each.path for each in criteria), *(each.path for each in columns)])
-    means = _means(facts, resamples)
+    means = {  # [replicate, team] where no team misses a value: one matrix product for all teams
+        table.metric.mean_path: resamples.mean(table.values.T)
+        for table in facts.tables.values()
+        if table.metric.mean_path and not np.isnan(table.values).any()
+    }
     group_of = None if facts.is_anonymous else board.group_of  # a pseudonym does not say the group
     groups = [] if group_of is None else [group_of(case) or "" for case in facts.cases]
     by_team = []
@@ -189,29 +178,10 @@ def replicate_figures(facts: Facts, resamples: Resamples) -> dict[str, Floats]:
     found = {}
     for path in paths:
         if board.resolved(path) not in given:
-            values = _of_all(path, by_team, resamples.replicates)
-            if values is not None:
-                found[path] = values
+            with suppress(KeyError, TypeError, ValueError):  # a row may be any JSON object
+                drawn = [np.broadcast_to(values[path], (resamples.replicates,)) for values in by_team]
+                found[path] = np.stack(drawn, axis=1)
     return found
-
-
-def _means(facts: Facts, resamples: Resamples) -> dict[str, Floats]:
-    """`[replicate, team]` by the path of the mean, where no team misses a value: one matrix product for all teams."""
-    return {
-        table.metric.mean_path: resamples.mean(table.values.T)
-        for table in facts.tables.values()
-        if table.metric.mean_path and not np.isnan(table.values).any()
-    }
-
-
-def _of_all(path: str, by_team: Sequence[CohortValues], replicates: int) -> Floats | None:
-    columns = []
-    for values in by_team:
-        try:
-            columns.append(np.broadcast_to(values[path], (replicates,)))
-        except (KeyError, TypeError, ValueError):  # a row may be any JSON object
-            return None
-    return np.stack(columns, axis=1)
 
 
 # Figures are recomputed from the rows: they replace the published ones, which must agree with them.
@@ -223,7 +193,13 @@ def with_recomputed_figures(facts: Facts) -> Facts:
     Raises UsageError, naming file, figure and values, where an aggregate differs from what the rows give, or a row has
     a figure outside the range of its metric. Figures that the rows are not sufficient for are not checked.
     """
-    _refuse_out_of_range(facts)
+    for table in facts.tables.values():
+        metric = table.metric
+        for team, case in np.argwhere((table.values < metric.lowest) | (table.values > metric.highest)).tolist():
+            raise UsageError(
+                f"{facts.labels[team]}: '{metric.name}' of the case '{facts.cases[case]}' is "
+                f"{table.values[team, case]:g}, outside {metric.lowest:g} to {metric.highest:g}."
+            )
     _refuse_changed_rows(facts)
     if not facts.cases:
         return facts
@@ -246,7 +222,7 @@ def _refuse_changed_rows(facts: Facts) -> None:
     """Figures of a row that are made of its other figures are computed again."""
     for table in facts.tables.values():
         metric = table.metric
-        if not isinstance(metric, CaseMetric) or metric.of_row is None:
+        if not isinstance(metric, CaseMetric) or metric.compute_from_row is None:
             continue
         for (team, case), value in np.ndenumerate(table.values):
             row = facts.rows[team][facts.cases[case]]
@@ -263,15 +239,3 @@ def _refuse_changed_rows(facts: Facts) -> None:
                     f"row's other figures give {given}: it was changed after it was written, or written by "
                     "another version."
                 )
-
-
-def _refuse_out_of_range(facts: Facts) -> None:
-    for table in facts.tables.values():
-        metric = table.metric
-        with np.errstate(invalid="ignore"):
-            outside = (table.values < metric.lowest) | (table.values > metric.highest)
-        for team, case in np.argwhere(outside).tolist():
-            raise UsageError(
-                f"{facts.labels[team]}: '{metric.name}' of the case '{facts.cases[case]}' is "
-                f"{table.values[team, case]:g}, outside {metric.lowest:g} to {metric.highest:g}."
-            )

@@ -11,39 +11,27 @@ from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, Field, ValidationError
 
 from podium.challenges.board import Criterion, RankingRule
 from podium.errors import UsageError, first_problem, read_given
-from podium.execution.executor import no_progress
 from podium.figures import Figures
 from podium.metrics import Floats
 from podium.metrics.declaration import Direction
 from podium.metrics.resampling import Resamples
-from podium.tools.ranking.facts import Facts, figure_at, replicate_figures
-from podium.tools.ranking.result import Arena, ArenaTeam, Row, SchemeRanking, Table, plain_row
+from podium.tools.ranking.facts import Facts, figure_at
+from podium.tools.ranking.result import Arena, ArenaTeam, Row, SchemeRanking
 from podium.tools.ranking.schemes import (
     MEAN_POSITION,
-    OFFICIAL,
     PLATFORM,
-    SCHEMES,
-    SIDE_BY_SIDE,
     PlatformMethod,
     RankedFigure,
     RankingOptions,
-    Scheme,
     SchemeOutcome,
-    apply_scheme,
-    exact_intervals,
 )
-from podium.tools.ranking.statistics import Ranks, case_positions, percentile_intervals, positions, stability, tau_b
+from podium.tools.ranking.statistics import case_positions, positions
 
 _LAST: dict[Direction, float] = {"higher": -np.inf, "lower": np.inf}
-_METHOD_WORDS = {
-    "absolute": "by the position in",
-    "mean": "by the mean position over",
-    "median": "by the median position over",
-}
 
 
 class MissingFigure(UsageError):
@@ -55,23 +43,18 @@ class MissingFigure(UsageError):
 
 def rule_figures(rule: RankingRule, aggregates: Sequence[Figures], labels: Sequence[str]) -> dict[str, Floats]:
     """The figures that the rule compares, by path, as `[1, team]`; `labels` name the files in error messages."""
-    criteria = (*rule.criteria, *rule.tie_breaks)
-    return {each.path: np.array([_values(each, aggregates, labels)]) for each in criteria}
-
-
-def _values(criterion: Criterion, aggregates: Sequence[Figures], labels: Sequence[str]) -> list[float]:
-    values = []
-    for figures, label in zip(aggregates, labels, strict=True):
-        value = figure_at(figures, criterion.path)
-        if value is None and criterion.absent_is_last:
-            value = np.nan
-        if value is None:
-            advice = f" {criterion.if_absent}" if criterion.if_absent else ""
-            raise MissingFigure(f"{label} has no aggregates.{criterion.path}, which teams are ranked by.{advice}")
-        if criterion.known_path is not None and not figure_at(figures, criterion.known_path):
-            value = _LAST[criterion.direction]
-        values.append(value)
-    return values
+    found = {}
+    for criterion in (*rule.criteria, *rule.tie_breaks):
+        values = []
+        for figures, label in zip(aggregates, labels, strict=True):
+            value = figure_at(figures, criterion.path)
+            if value is None and not criterion.absent_is_last:
+                advice = f" {criterion.if_absent}" if criterion.if_absent else ""
+                raise MissingFigure(f"{label} has no aggregates.{criterion.path}, which teams are ranked by.{advice}")
+            is_known = criterion.known_path is None or figure_at(figures, criterion.known_path)
+            values.append(value if is_known else _LAST[criterion.direction])
+        found[criterion.path] = np.array([values], dtype=np.float64)
+    return found
 
 
 def apply_rule(rule: RankingRule, figures: Mapping[str, Floats]) -> SchemeOutcome:
@@ -120,13 +103,7 @@ Rating = Annotated[float, Field(allow_inf_nan=False)]
 Count = Annotated[int, Field(strict=True, ge=0)]
 
 
-class _Part(BaseModel):
-    """Other keys of the file are ignored."""
-
-    model_config = ConfigDict(extra="ignore", frozen=True)
-
-
-class ArenaTeamPart(_Part):
+class ArenaTeamPart(BaseModel):
     """What the votes say about one team."""
 
     name: str
@@ -139,15 +116,15 @@ class ArenaTeamPart(_Part):
     ties: Count
 
 
-class StopRulePart(_Part):
+class StopRulePart(BaseModel):
     """Whether there were enough votes; `missing` are sentences on what was missing."""
 
     holds: bool
     missing: tuple[str, ...] = ()
 
 
-class ArenaFile(_Part):
-    """The part of arena.json that ranking needs. Only the ratings are required."""
+class ArenaFile(BaseModel):
+    """The part of arena.json that ranking needs; other keys are ignored. Only the ratings are required."""
 
     ratings: dict[str, Rating]
     decided_by: str = ""
@@ -177,14 +154,6 @@ def read_arena(path: Path, *, ranks: Mapping[str, float], places: int) -> ArenaF
     if arena.teams and sorted(team.name for team in arena.teams) != sorted(ratings):
         raise UsageError(f"{path} is not an arena.json written by Podium: 'teams' and 'ratings' name different teams.")
     return arena
-
-
-def finalists_ranks(arena: ArenaFile, teams: Sequence[str], *, break_ties: bool) -> Ranks:
-    """The ranks among the rated teams: by group where the file has groups, unless `break_ties`; otherwise by rating."""
-    if break_ties or not arena.teams:
-        return positions([(np.array([arena.ratings[team] for team in teams]), "higher")])
-    groups = {team.name: team.group for team in arena.teams}
-    return positions([(np.array([groups[team] for team in teams], dtype=np.float64), "lower")])
 
 
 def arena_section(arena: ArenaFile, teams: Sequence[str], options: RankingOptions) -> Arena:
@@ -225,8 +194,9 @@ class Official:
 
 
 def official_ranking(facts: Facts, options: RankingOptions) -> Official:
-    """Finalists are all teams ranked within the arena's number of places. Its ratings reorder the finalists, and all
-    other teams stay behind them. Organisers may admit fewer teams, but never a team before a better one."""
+    """Finalists are all teams ranked within the arena's number of places. Its groups, or its ratings where it has no
+    groups or ties are broken, reorder the finalists, and all other teams stay behind them. Organisers may admit fewer
+    teams, but never a team before a better one."""
     rule = facts.rule
     if rule is None:
         raise MissingFigure("A table of scores has no official rule.")
@@ -245,8 +215,12 @@ def official_ranking(facts: Facts, options: RankingOptions) -> Official:
     ratings = np.array([arena.ratings.get(team, np.nan) for team in facts.teams])
     rated = ~np.isnan(ratings)
     decided = np.maximum(ranks, 1 + np.count_nonzero(rated))
-    rated_teams = [team for team, is_rated in zip(facts.teams, rated, strict=True) if is_rated]
-    decided[rated] = finalists_ranks(arena, rated_teams, break_ties=options.break_arena_ties)
+    groups = {team.name: team.group for team in arena.teams}
+    if options.break_arena_ties or not groups:
+        decided[rated] = positions([(ratings[rated], "higher")])
+    else:
+        by_group = np.array([groups[team] for team in facts.teams if team in arena.ratings], dtype=np.float64)
+        decided[rated] = positions([(by_group, "lower")])
     return Official(
         rule=rule, outcome=replace(outcome, ranks=decided[None]), finalists=rated, arena=arena, ratings=ratings
     )
@@ -280,10 +254,11 @@ def live_leaderboard(facts: Facts, method: PlatformMethod | None) -> SchemeRanki
     values = [[figure_at(file.content.aggregates, each.path) for each in columns] for file in facts.files]
     ranks, scores = platform_ranking(values, [column.direction for column in columns], method)
     shown = ", ".join(column.path for column in columns)
+    by = "the position in" if method == "absolute" else f"the {method} position over"
     return SchemeRanking(
         scheme=PLATFORM,
         title="Live leaderboard",
-        words=f"teams are ranked as the platform's live leaderboard ranks them, {_METHOD_WORDS[method]} {shown}",
+        words=f"teams are ranked as the platform's live leaderboard ranks them, by {by} {shown}",
         score_title="Position" if method == "absolute" else f"{method.capitalize()} position",
         score_direction="lower",
         ranks=ranks,
@@ -304,7 +279,7 @@ def platform_ranking(
     `median` rank by that statistic of a submission's positions.
     """
     figures = np.array(values, dtype=np.float64)
-    is_ranked = ~np.isnan(figures).any(axis=1)
+    is_ranked = np.asarray(~np.isnan(figures).any(axis=1))
     by_column = np.stack([positions([(each, way)]) for each, way in zip(figures[is_ranked].T, directions, strict=True)])
     match method:
         case "absolute":
@@ -313,142 +288,6 @@ def platform_ranking(
             found = by_column.sum(axis=0) / len(directions)  # whole numbers: equal sums are equal
         case "median":
             found = np.median(by_column, axis=0)
-    numbers = np.flatnonzero(is_ranked).tolist()
-    ranks = dict(zip(numbers, positions([(found, "lower")]).tolist(), strict=True))
-    scores = dict(zip(numbers, found.tolist(), strict=True))
-    teams = range(len(values))
-    return tuple(ranks.get(team) for team in teams), tuple(scores.get(team) for team in teams)
-
-
-# All schemes, each with its bootstrap.
-
-
-@dataclass(frozen=True, kw_only=True)
-class Ranked:
-    """One scheme: its ranking, and the outcome on all cases and in every replicate, None where there is none."""
-
-    ranking: SchemeRanking
-    full: SchemeOutcome | None = None
-    replicates: SchemeOutcome | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class Bootstrap:
-    """The draws, and the leaderboard's figures in each: dotted path to `[replicate, team]`."""
-
-    resamples: Resamples
-    figures: Mapping[str, Floats]
-
-    @classmethod
-    def draw(cls, facts: Facts, *, replicates: int, seed: int) -> "Bootstrap":
-        resamples = Resamples.draw(cases=len(facts.cases), replicates=replicates, seed=seed)
-        return cls(resamples=resamples, figures=replicate_figures(facts, resamples))
-
-
-def deciding_ranks(facts: Facts, official: Official | None, options: RankingOptions) -> Sequence[int | None]:
-    """The ranks of the final table, without any bootstrap."""
-    if options.scheme == PLATFORM:
-        return live_leaderboard(facts, options.platform_method).ranks
-    outcome = official.outcome if official and options.scheme == OFFICIAL else None
-    return _ranks(outcome or _full(SCHEMES[options.scheme], facts, options))
-
-
-def general_schemes(options: RankingOptions) -> Sequence[Scheme]:
-    """Those side by side, and the deciding scheme if it is another one."""
-    chosen = SCHEMES.get(options.scheme)
-    return [*SIDE_BY_SIDE, chosen] if chosen is not None and chosen not in SIDE_BY_SIDE else SIDE_BY_SIDE
-
-
-def scheme_rankings(
-    facts: Facts, official: Official | None, bootstrap: Bootstrap | None, options: RankingOptions
-) -> list[Ranked]:
-    """The official rule, the general schemes side by side, and the deciding scheme if it is none of these."""
-    rankings = [_official_ranked(facts, official, bootstrap, options)] if official else []
-    if facts.in_schemes:
-        rankings += [_general(scheme, facts, bootstrap, options) for scheme in general_schemes(options)]
-    if options.scheme == PLATFORM:
-        rankings.append(Ranked(ranking=live_leaderboard(facts, options.platform_method)))
-    return rankings
-
-
-def _official_ranked(facts: Facts, official: Official, bootstrap: Bootstrap | None, options: RankingOptions) -> Ranked:
-    rule, replicates = official.rule, None
-    if bootstrap and rule.by_case:
-        replicates = rank_by_case(facts, rule, bootstrap.resamples)
-    elif bootstrap:
-        replicates = official_replicates(facts, rule, bootstrap.figures)
-    why_not = None if replicates is not None else _why_not(facts, bootstrap, rule.criteria)
-    if official.ratings is not None:
-        why_not = "The arena decides among the finalists, and resampling cases does not resample its votes."
-    return _ranked((OFFICIAL, "Official", rule.words), official.outcome, replicates, why_not, options)
-
-
-def _general(scheme: Scheme, facts: Facts, bootstrap: Bootstrap | None, options: RankingOptions) -> Ranked:
-    words = scheme.words.format(quantile=options.quantile)
-    if len(facts.in_schemes) > 1:
-        mean = "weighted mean" if len(set(facts.weights)) > 1 else "mean"
-        words += f", separately by every metric, and then by the {mean} of these positions"
-    names = (scheme.name, scheme.title, words)
-    full = _full(scheme, facts, options)
-    if bootstrap is None:
-        return _ranked(names, full, None, _why_not(facts, bootstrap), options)
-    replicates = apply_scheme(scheme, facts.in_schemes, bootstrap.resamples, options, facts.weights)
-    found = _ranked(names, full, replicates, None, options)
-    exact = exact_intervals(scheme, facts.in_schemes, options.confidence)
-    if exact is None:
-        return found
-    return replace(found, ranking=replace(found.ranking, score_intervals=exact, interval_kind="binomial"))
-
-
-def _why_not(facts: Facts, bootstrap: Bootstrap | None, criteria: Sequence[Criterion] = ()) -> str:
-    """Why there are no replicates."""
-    if not facts.cases:
-        return "The files contain no per-case rows, so cases cannot be resampled."
-    if bootstrap is None:
-        return "No bootstrap was requested."
-    if all(each.path in bootstrap.figures for each in criteria):
-        return "No resample has a value of everything that teams are ranked by."
-    rows = "The rows are anonymous and" if facts.is_anonymous else "The rows"
-    return f"{rows} do not contain everything the official score is computed from, so it cannot be recomputed."
-
-
-def _ranked(
-    names: tuple[str, str, str],
-    full: SchemeOutcome,
-    replicates: SchemeOutcome | None,
-    why_not: str | None,
-    options: RankingOptions,
-) -> Ranked:
-    """With a reason in `why_not`, the replicates give intervals of the score but not of the rank."""
-    name, title, words = names
-    confidence = options.confidence
-    ranks = replicates.ranks if replicates is not None and why_not is None else None
-    ranking = SchemeRanking(
-        scheme=name,
-        title=title,
-        words=words,
-        score_title=full.score_title,
-        score_direction=full.direction,
-        ranks=_ranks(full),
-        scores=plain_row(full.scores[0]),
-        score_intervals=None if replicates is None else percentile_intervals(replicates.scores, confidence=confidence),
-        stability=None if ranks is None else stability(ranks, full.ranks[0], confidence=confidence),
-        why_no_stability=why_not,
-        undefined_replicates=0 if replicates is None else options.bootstraps - replicates.scores.shape[0],
-    )
-    return Ranked(ranking=ranking, full=full, replicates=None if ranks is None else replicates)
-
-
-def _full(scheme: Scheme, facts: Facts, options: RankingOptions) -> SchemeOutcome:
-    whole, quick = Resamples.whole(len(facts.cases)), replace(options, progress=no_progress)
-    return apply_scheme(scheme, facts.in_schemes, whole, quick, facts.weights)
-
-
-def _ranks(outcome: SchemeOutcome) -> tuple[int, ...]:
-    return tuple(outcome.ranks[0].tolist())
-
-
-def taus_between(rankings: Sequence[SchemeRanking]) -> Table:
-    """Kendall's tau-b between every two schemes; a team that a scheme does not rank counts as last there."""
-    ranks = np.array([[rank or len(ranking.ranks) + 1 for rank in ranking.ranks] for ranking in rankings])
-    return tuple(plain_row(tau_b(ranks, reference)) for reference in ranks)
+    pairs = zip(positions([(found, "lower")]).tolist(), found.tolist(), strict=True)
+    ranks, scores = zip(*(next(pairs) if each else (None, None) for each in is_ranked), strict=True)
+    return ranks, scores

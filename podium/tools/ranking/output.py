@@ -1,7 +1,7 @@
-"""Rankings for people and programs: ranking.json, ranking.csv and ranking.tex; the same of a consensus; and the rows of
-a calibration.
+"""Rankings for people and programs: ranking.json, ranking.csv and ranking.tex; consensus.json and consensus.csv.
 
-The final table is described once, by `table_columns`: the terminal, ranking.tex and the page show these columns.
+The final table is described once, by `table_columns` or `consensus_columns`: the terminal, ranking.tex, notebooks and
+the page show these columns.
 """
 
 import csv
@@ -14,28 +14,19 @@ from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
 
 from podium.errors import UsageError
-from podium.tools.ranking.result import (
-    Calibration,
-    Consensus,
-    Interval,
-    Intervals,
-    Measured,
-    Ranking,
-    Row,
-    Stability,
-    json_text,
-    ranking_to_json,
-)
+from podium.tools.ranking.result import Consensus, Intervals, Ranking, Row, Stability, json_text, ranking_to_json
 from podium.tools.ranking.wording import (
     NO_VALUE,
     NOTHING,
+    Interval,
     chance,
     column_decimals,
     confidence_words,
     even_decimals,
     fixed,
-    lost_words,
+    interval_words,
     undefined_words,
+    unscored_words,
 )
 
 _ESCAPES = {
@@ -51,7 +42,6 @@ _ESCAPES = {
     **{character: f"\\{character}" for character in "&%$#_{}"},
 }
 
-Cell = float | tuple[int, int] | str | None
 CsvColumn = tuple[str, Sequence[object]]  # its name, and a cell per team
 
 # The final table.
@@ -72,7 +62,7 @@ class TableColumn:
     """
 
     title: str
-    cells: Sequence[Cell]
+    cells: Sequence[float | tuple[int, int] | str | None]
     short_title: str = ""
     _: KW_ONLY
     intervals: Intervals | None = None
@@ -89,6 +79,23 @@ class TableColumn:
 
     def interval(self, team: int) -> Interval | None:
         return self.intervals[team] if self.intervals else None
+
+    def interval_text(self, team: int) -> str:
+        return interval_words(self.interval(team), self.decimals)
+
+    def text(self, team: int, *, nothing: str = NOTHING, dash: str = " to ") -> str:
+        """The cell without its interval."""
+        cell = self.cells[team]
+        if cell is None:
+            return nothing
+        if isinstance(cell, tuple):
+            return rank_range(cell, dash)
+        return cell if isinstance(cell, str) else fixed(cell, self.decimals)
+
+    def spread_text(self, team: int) -> str:
+        """The standard deviation; empty where the cell has an interval."""
+        spread = self.spreads[team] if self.spreads and self.interval(team) is None else None
+        return "" if spread is None else f" ± {fixed(spread, self.decimals)}"
 
 
 def table_columns(ranking: Ranking) -> list[TableColumn]:
@@ -107,16 +114,13 @@ def table_columns(ranking: Ranking) -> list[TableColumn]:
         )
     ]
     if stability:
-        confidence = confidence_words(ranking.methods.confidence)
-        wins = [chance(share, cases=len(ranking.cases)) for share in stability.win_probabilities]
-        columns.append(TableColumn(f"Rank, {confidence} interval", stability.rank_intervals, f"Rank {confidence}"))
-        columns.append(TableColumn("Chance of winning", wins, "1st"))
+        columns += _stability_columns(stability, ranking.methods.confidence, cases=len(ranking.cases))
     if any(team.group is not None for team in teams):
         groups = [None if team.group is None else str(team.group) for team in teams]
         columns.append(TableColumn("Group", groups, kind="group"))
     scored = [f"{team.scored}/{team.expected}" for team in teams]
-    lost = [lost_words(team.failed, team.missing) for team in teams]
-    columns.append(TableColumn("Cases scored", scored, "Scored", remarks=lost))
+    unscored = [unscored_words(team.failed, team.missing) for team in teams]
+    columns.append(TableColumn("Cases scored", scored, "Scored", remarks=unscored))
     columns += [
         TableColumn(
             column.title,
@@ -136,6 +140,25 @@ def table_columns(ranking: Ranking) -> list[TableColumn]:
     return columns
 
 
+def consensus_columns(consensus: Consensus) -> list[TableColumn]:
+    """Mean rank, what the bootstrap says about it, and the rank in every task."""
+    means, intervals, stability = consensus.mean_ranks, consensus.mean_rank_intervals, consensus.stability
+    columns = [TableColumn("Mean rank", means, intervals=intervals, decimals=2, kind="score")]
+    if stability:
+        columns += _stability_columns(stability, consensus.confidence, cases=consensus.cases)
+    if consensus.kemeny:
+        columns.append(TableColumn("Kemeny place", [consensus.kemeny.index(team) + 1 for team in consensus.teams]))
+    return columns + [TableColumn(task, ranks) for task, ranks in zip(consensus.tasks, consensus.ranks, strict=True)]
+
+
+def _stability_columns(stability: Stability, confidence: float, *, cases: int) -> list[TableColumn]:
+    words = confidence_words(confidence)
+    return [
+        TableColumn(f"Rank, {words} interval", stability.rank_intervals, f"Rank {words}"),
+        TableColumn("Chance of winning", [chance(each, cases=cases) for each in stability.win_probabilities], "1st"),
+    ]
+
+
 def rank_range(ends: tuple[int, int], dash: str) -> str:
     """`1-3`, or `2` where both ends are the same."""
     low, high = ends
@@ -151,7 +174,13 @@ def ranking_latex(ranking: Ranking) -> str:
     lines = []
     for number, team in enumerate(ranking.teams):
         cells = ["--" if team.rank is None else str(team.rank), latex_escape(team.name)]
-        cells += [_latex_cell(column, number) for column in columns]
+        for column in columns:
+            text, ends = (
+                column.text(number, nothing="--", dash="--"),
+                column.interval_text(number).replace(" to ", ", "),
+            )
+            remark = column.remarks[number] if column.remarks and isinstance(column.cells[number], int | float) else ""
+            cells.append(latex_escape(f"{text}{f' [{ends}]' if ends else ''}{f' ({remark})' if remark else ''}"))
         lines.append(" & ".join(cells) + r" \\")
     head = ["Rank", "Team", *(latex_escape(column.head) for column in columns)]
     caption = f"{latex_escape(ranking.title)}: {latex_escape(ranking.deciding.words)}."
@@ -182,19 +211,6 @@ def ranking_latex(ranking: Ranking) -> str:
 def latex_escape(text: str) -> str:
     """Text that LaTeX prints literally."""
     return "".join(_ESCAPES.get(character, character) for character in text)
-
-
-def _latex_cell(column: TableColumn, number: int) -> str:
-    cell, interval = column.cells[number], column.interval(number)
-    if cell is None:
-        return "--"
-    if isinstance(cell, tuple):
-        return rank_range(cell, "--")
-    if isinstance(cell, str):
-        return latex_escape(cell)
-    ends = f" [{fixed(interval[0], column.decimals)}, {fixed(interval[1], column.decimals)}]" if interval else ""
-    remark = f" ({column.remarks[number]})" if column.remarks and column.remarks[number] else ""
-    return latex_escape(f"{fixed(cell, column.decimals)}{ends}{remark}")
 
 
 # Files.
@@ -299,59 +315,3 @@ def _of_bootstrap(stability: Stability | None, teams: int) -> list[CsvColumn]:
 def _csv_safe(name: str) -> str:
     """A team may be called =HYPERLINK(...): spreadsheets must read its name as text."""
     return f"'{name}" if name.startswith(("=", "+", "-", "@", "\t", "\r")) else name
-
-
-# A calibration of the judge: the same rows at the terminal and on a page.
-
-
-def figure_rows(calibration: Calibration) -> list[tuple[str, str, str, str]]:
-    """The question, its figure, the interval and the total; questions without an answer are left out."""
-    return [
-        (
-            figure.title,
-            _measured(figure, figure.value),
-            _measured(figure, *figure.interval) if figure.interval else NOTHING,
-            f"{figure.total:,}",
-        )
-        for figure in calibration.figures
-        if figure.value is not None
-    ]
-
-
-def team_rows(calibration: Calibration) -> list[tuple[str, str, str, str, str, str]]:
-    """Points out of 100 with intervals, by votes, by the judge and by both; the votes, and what they are worth."""
-    return [
-        (
-            team.name,
-            _points(team.by_votes, team.by_votes_interval),
-            _points(team.by_judge, team.by_judge_interval),
-            _points(team.by_both, team.by_both_interval),
-            f"{team.votes:,}",
-            NOTHING if team.worth is None else f"{team.worth:,.0f}",
-        )
-        for team in calibration.teams
-    ]
-
-
-def calibration_sentences(calibration: Calibration) -> Iterator[str]:
-    """The method, for a page and a methods section."""
-    yield (
-        f"Clinicians cast {calibration.votes:,} votes on {calibration.voted_cases} of the {calibration.cases} cases "
-        f"that the judge {calibration.judge} rated. The judge prefers the report with the larger RadFact F1 in the "
-        "case; equal ones are a tie. It sees one report at a time, so it cannot favour a side."
-    )
-    yield (
-        "Comparisons won are the share of comparisons with the other teams of the arena that clinicians decide for a "
-        "team, a tie being half a win. The prediction-powered estimate (PPI++) corrects the votes by what the judge "
-        "says of all cases; a poor judge gets little weight and changes little. It assumes that the cases with "
-        "votes are like the others."
-    )
-
-
-def _measured(figure: Measured, *values: float) -> str:
-    return " to ".join(f"{100 * value:.0f} %" if figure.is_share else fixed(value, 2) for value in values)
-
-
-def _points(value: float, interval: Interval | None) -> str:
-    brackets = f" [{fixed(100 * interval[0], 1)}, {fixed(100 * interval[1], 1)}]" if interval else ""
-    return fixed(100 * value, 1) + brackets

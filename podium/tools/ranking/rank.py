@@ -1,44 +1,46 @@
 """The main job: a cohort of metrics.json files in, a `Ranking` out; and the consensus of several rankings."""
 
 import os
-from collections.abc import Iterator, Sequence
+import platform
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import scipy
 
+from podium import __version__
+from podium.challenges.board import Criterion
 from podium.errors import UsageError
-from podium.execution.executor import OverallProgress
+from podium.execution.executor import OverallProgress, no_progress
 from podium.figures import Figures
 from podium.metrics import Floats
 from podium.metrics.resampling import Resamples
-from podium.platform.privacy import Column
+from podium.platform.leaderboard import Column
 from podium.readers.files import escape_for_display
+from podium.tools.ranking.calibration import Calibration, read_calibration
 from podium.tools.ranking.documents import Cohort, read_cohorts
-from podium.tools.ranking.facts import Facts, figure_at, gather_facts, with_recomputed_figures
+from podium.tools.ranking.facts import Facts, figure_at, gather_facts, replicate_figures, with_recomputed_figures
 from podium.tools.ranking.official import (
-    Bootstrap,
     MissingFigure,
     Official,
-    Ranked,
     arena_section,
-    deciding_ranks,
-    general_schemes,
+    live_leaderboard,
     official_ranking,
-    scheme_rankings,
-    taus_between,
+    official_replicates,
+    rank_by_case,
 )
-from podium.tools.ranking.prose import method_sentences, methods, notes
+from podium.tools.ranking.prose import method_sentences, notes, sentences
 from podium.tools.ranking.result import (
     ARENA_PATH,
     AggregateColumn,
     Arena,
-    Calibration,
     CaseMetricResult,
     Consensus,
     Difference,
     Intervals,
+    Methods,
     Ranking,
     SchemeRanking,
     Significance,
@@ -46,14 +48,19 @@ from podium.tools.ranking.result import (
     Trouble,
     plain_row,
     plain_table,
-    read_calibration,
 )
 from podium.tools.ranking.schemes import (
     MEAN,
     OFFICIAL,
+    PLATFORM,
     SCHEMES,
+    SIDE_BY_SIDE,
     CaseTable,
     RankingOptions,
+    Scheme,
+    SchemeOutcome,
+    apply_scheme,
+    exact_intervals,
     neighbour_differences,
     rank_groups,
 )
@@ -75,6 +82,28 @@ Groups = tuple[Sequence[int | None], Sequence[float | None]]  # [team], the grou
 
 
 @dataclass(frozen=True, kw_only=True)
+class Ranked:
+    """One scheme: its ranking, and the outcome on all cases and in every replicate, None where there is none."""
+
+    ranking: SchemeRanking
+    full: SchemeOutcome | None = None
+    replicates: SchemeOutcome | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bootstrap:
+    """The draws, and the leaderboard's figures in each: dotted path to `[replicate, team]`."""
+
+    resamples: Resamples
+    figures: Mapping[str, Floats]
+
+    @classmethod
+    def draw(cls, facts: Facts, *, replicates: int, seed: int) -> "Bootstrap":
+        resamples = Resamples.draw(cases=len(facts.cases), replicates=replicates, seed=seed)
+        return cls(resamples=resamples, figures=replicate_figures(facts, resamples))
+
+
+@dataclass(frozen=True, kw_only=True)
 class DrawnRanking:
     """A ranking, and its teams' ranks in every replicate of the deciding scheme: `[replicate, team]`."""
 
@@ -90,18 +119,21 @@ def rank(cohort: Cohort[Any], options: RankingOptions) -> Ranking:
 def rank_paths(
     *paths: str | os.PathLike[str], options: RankingOptions | None = None, table: TableOptions | None = None
 ) -> Sequence[Ranking]:
-    """Rank the teams of a challenge: team folders, metrics.json files, or a folder of either; or one table of scores.
+    """Rank the teams of a challenge.
 
-    One ranking for every part that is ranked on its own, such as a regime or a task; most challenges have one.
+    Args:
+        paths: team folders, metrics.json files, or a folder of either; or one table of scores.
+        options: how to rank; by default the challenge's own rule.
+        table: what a table of scores does not say of itself; with it, the path is that of a table.
 
-    table  what a table of scores does not say of itself; with it, the path is that of a table
+    Returns:
+        One ranking for every part that is ranked on its own, such as a regime or a task; most challenges have one.
     """
     wanted = options or RankingOptions()
     if table is None:
         return [rank(cohort, wanted) for cohort in read_cohorts([Path(path) for path in paths])]
     (path,) = paths
-    drawn = rank_tasks(table_cohorts(read_score_table(Path(path)), table), wanted)
-    return [each.ranking for each in drawn]
+    return [each.ranking for each in rank_tasks(table_cohorts(read_score_table(Path(path)), table), wanted)]
 
 
 def rank_tasks(cohorts: Sequence[Cohort[Any]], options: RankingOptions) -> list[DrawnRanking]:
@@ -135,7 +167,8 @@ def rank_with_replicates(cohort: Cohort[Any], options: RankingOptions) -> DrawnR
     finally:
         overall.finish()
     chosen = next(each for each in ranked if each.ranking.scheme == options.scheme)
-    common = facts.files[0].content
+    common, last = facts.files[0].content, len(facts.teams) + 1
+    scheme_ranks = np.array([[rank or last for rank in each.ranking.ranks] for each in ranked])
     arena = arena_section(official.arena, facts.teams, options) if official and official.arena else None
     groups, differences = _comparisons(facts, chosen, arena if options.scheme == OFFICIAL else None, options)
     columns = aggregate_columns(facts, arena, bootstrap, options)
@@ -154,18 +187,26 @@ def rank_with_replicates(cohort: Cohort[Any], options: RankingOptions) -> DrawnR
         schemes=tuple(each.ranking for each in ranked),
         differences=differences,
         not_resampled=tuple(column.title for column in columns if column.is_given) if bootstrap else (),
-        scheme_taus=taus_between([each.ranking for each in ranked]),
+        scheme_taus=tuple(plain_row(tau_b(scheme_ranks, reference)) for reference in scheme_ranks),
         significance=tuple(tests),
         arena=arena,
-        methods=methods(options),
+        methods=Methods(
+            podium_version=__version__,
+            python_version=platform.python_version(),
+            numpy_version=np.__version__,
+            scipy_version=scipy.__version__,
+            seed=options.seed,
+            bootstraps=options.bootstraps,
+            confidence=options.confidence,
+            alpha=options.alpha,
+            quantile=options.quantile,
+            sentences=(),
+        ),
         notes=(),
         calibration=_calibration(facts, options),
     )
-    ranking = replace(
-        ranking,
-        methods=replace(ranking.methods, sentences=tuple(method_sentences(facts, ranking))),
-        notes=tuple(notes(facts, official, ranking, options)),
-    )
+    methods = replace(ranking.methods, sentences=method_sentences(facts, ranking))
+    ranking = replace(ranking, methods=methods, notes=notes(facts, official, ranking, options))
     return DrawnRanking(ranking=ranking, replicates=None if chosen.replicates is None else chosen.replicates.ranks)
 
 
@@ -188,12 +229,17 @@ def _in_final_order(facts: Facts, options: RankingOptions) -> Facts:
             f"The scheme '{options.scheme}' ranks by per-case values, and the files contain none "
             '(per_case = "none", or figures that are not published).'
         )
-    official = _official(facts, options)
-    ranks = deciding_ranks(facts, official, options)
+    ratings = np.zeros(len(facts.teams))  # of the arena: they order teams that share a rank
+    ranks: Sequence[int | None]
+    if options.scheme == PLATFORM:
+        ranks = live_leaderboard(facts, options.platform_method).ranks
+    elif options.scheme == OFFICIAL:
+        official = official_ranking(facts, options)
+        ranks = official.outcome.ranks[0].tolist()
+        ratings = ratings if official.ratings is None else np.nan_to_num(official.ratings)
+    else:
+        ranks = _full(SCHEMES[options.scheme], facts, options).ranks[0].tolist()
     last = len(ranks) + 1
-    ratings = np.zeros(len(ranks))  # of the arena: they order teams that share a rank
-    if options.scheme == OFFICIAL and official is not None and official.ratings is not None:
-        ratings = np.nan_to_num(official.ratings)
     order = sorted(range(len(ranks)), key=lambda team: (ranks[team] or last, -ratings[team], facts.teams[team]))
     return facts.in_order(order)
 
@@ -219,33 +265,125 @@ def _official(facts: Facts, options: RankingOptions) -> Official | None:
         return None
 
 
+# All schemes, each with its bootstrap.
+
+
+def general_schemes(options: RankingOptions) -> Sequence[Scheme]:
+    """Those side by side, and the deciding scheme if it is another one."""
+    chosen = SCHEMES.get(options.scheme)
+    return [*SIDE_BY_SIDE, chosen] if chosen is not None and chosen not in SIDE_BY_SIDE else SIDE_BY_SIDE
+
+
+def scheme_rankings(
+    facts: Facts, official: Official | None, bootstrap: Bootstrap | None, options: RankingOptions
+) -> list[Ranked]:
+    """The official rule, the general schemes side by side, and the deciding scheme if it is none of these."""
+    rankings = [_official_ranked(facts, official, bootstrap, options)] if official else []
+    if facts.in_schemes:
+        rankings += [_general(scheme, facts, bootstrap, options) for scheme in general_schemes(options)]
+    if options.scheme == PLATFORM:
+        rankings.append(Ranked(ranking=live_leaderboard(facts, options.platform_method)))
+    return rankings
+
+
+def _official_ranked(facts: Facts, official: Official, bootstrap: Bootstrap | None, options: RankingOptions) -> Ranked:
+    rule, replicates = official.rule, None
+    if bootstrap and rule.by_case:
+        replicates = rank_by_case(facts, rule, bootstrap.resamples)
+    elif bootstrap:
+        replicates = official_replicates(facts, rule, bootstrap.figures)
+    why_not = None if replicates is not None else _why_not(facts, bootstrap, rule.criteria)
+    if official.ratings is not None:
+        why_not = "The arena decides among the finalists, and resampling cases does not resample its votes."
+    return _ranked((OFFICIAL, "Official", rule.words), official.outcome, replicates, why_not, options)
+
+
+def _general(scheme: Scheme, facts: Facts, bootstrap: Bootstrap | None, options: RankingOptions) -> Ranked:
+    words = scheme.words.format(quantile=options.quantile)
+    if len(facts.in_schemes) > 1:
+        mean = "weighted mean" if len(set(facts.weights)) > 1 else "mean"
+        words += f", separately by every metric, and then by the {mean} of these positions"
+    names = (scheme.name, scheme.title, words)
+    full = _full(scheme, facts, options)
+    if bootstrap is None:
+        return _ranked(names, full, None, _why_not(facts, bootstrap), options)
+    replicates = apply_scheme(scheme, facts.in_schemes, bootstrap.resamples, options, facts.weights)
+    found = _ranked(names, full, replicates, None, options)
+    exact = exact_intervals(scheme, facts.in_schemes, options.confidence)
+    if exact is None:
+        return found
+    return replace(found, ranking=replace(found.ranking, score_intervals=exact, interval_kind="binomial"))
+
+
+def _why_not(facts: Facts, bootstrap: Bootstrap | None, criteria: Sequence[Criterion] = ()) -> str:
+    """Why there are no replicates."""
+    if not facts.cases:
+        return "The files contain no per-case rows, so cases cannot be resampled."
+    if bootstrap is None:
+        return "No bootstrap was requested."
+    if all(each.path in bootstrap.figures for each in criteria):
+        return "No resample has a value of everything that teams are ranked by."
+    rows = "The rows are anonymous and" if facts.is_anonymous else "The rows"
+    return f"{rows} do not contain everything the official score is computed from, so it cannot be recomputed."
+
+
+def _ranked(
+    names: tuple[str, str, str],
+    full: SchemeOutcome,
+    replicates: SchemeOutcome | None,
+    why_not: str | None,
+    options: RankingOptions,
+) -> Ranked:
+    """With a reason in `why_not`, the replicates give intervals of the score but not of the rank."""
+    name, title, words = names
+    confidence = options.confidence
+    ranks = replicates.ranks if replicates is not None and why_not is None else None
+    ranking = SchemeRanking(
+        scheme=name,
+        title=title,
+        words=words,
+        score_title=full.score_title,
+        score_direction=full.direction,
+        ranks=tuple(full.ranks[0].tolist()),
+        scores=plain_row(full.scores[0]),
+        score_intervals=None if replicates is None else percentile_intervals(replicates.scores, confidence=confidence),
+        stability=None if ranks is None else stability(ranks, full.ranks[0], confidence=confidence),
+        why_no_stability=why_not,
+        undefined_replicates=0 if replicates is None else options.bootstraps - replicates.scores.shape[0],
+    )
+    return Ranked(ranking=ranking, full=full, replicates=None if ranks is None else replicates)
+
+
+def _full(scheme: Scheme, facts: Facts, options: RankingOptions) -> SchemeOutcome:
+    whole, quick = Resamples.whole(len(facts.cases)), replace(options, progress=no_progress)
+    return apply_scheme(scheme, facts.in_schemes, whole, quick, facts.weights)
+
+
 # The parts of a ranking: lines of the table, columns, per-case metrics and tests.
 
 
 def team_lines(facts: Facts, official: Official | None, deciding: SchemeRanking, groups: Groups) -> tuple[Team, ...]:
     """The lines of the final table."""
-    lines = []
-    for number, (file, rank, rows) in enumerate(zip(facts.files, deciding.ranks, facts.rows, strict=True)):
-        equals = [team for team, theirs in zip(facts.teams, deciding.ranks, strict=True) if theirs == rank is not None]
-        troubles = [
-            Trouble(case=case, status=rows[case].status, error=error)
-            for case in facts.cases
-            if (error := rows[case].error) is not None
-        ]
-        line = Team(
+    ranked = list(zip(facts.teams, deciding.ranks, strict=True))
+    return tuple(
+        Team(
             name=file.team,
             rank=rank,
             score=deciding.scores[number],
             score_interval=deciding.score_intervals[number] if deciding.score_intervals else None,
             group=groups[0][number],
             group_p=groups[1][number],
-            tied_with=tuple(team for team in equals if team != file.team),
+            tied_with=tuple(team for team, theirs in ranked if theirs == rank is not None and team != file.team),
             finalist=official is not None and bool(official.finalists[number]),
             **file.content.counts.model_dump(),
-            troubles=tuple(troubles),
+            troubles=tuple(
+                Trouble(case=case, status=rows[case].status, error=error)
+                for case in facts.cases
+                if (error := rows[case].error) is not None
+            ),
         )
-        lines.append(line)
-    return tuple(lines)
+        for number, (file, rank, rows) in enumerate(zip(facts.files, deciding.ranks, facts.rows, strict=True))
+    )
 
 
 def aggregate_columns(
@@ -273,7 +411,17 @@ def aggregate_columns(
         for column in (*facts.challenge.offline_columns(), *facts.challenge.columns())
     ]
     if arena is not None:
-        columns.append(_arena_column(arena))
+        intervals = tuple(team.interval if team else None for team in arena.teams)
+        rating = AggregateColumn(
+            path=ARENA_PATH,
+            title="Arena rating",
+            direction="higher",
+            headline=True,
+            values=tuple(team.rating if team else None for team in arena.teams),
+            errors=None,
+            intervals=intervals if arena.decided_by == "bradley-terry" else None,  # another rating has none
+        )
+        columns.append(rating)
     return tuple(column for column in columns if any(value is not None for value in column.values))
 
 
@@ -295,49 +443,31 @@ def _intervals(facts: Facts, column: Column, drawn: Floats, options: RankingOpti
     )
 
 
-def _arena_column(arena: Arena) -> AggregateColumn:
-    """The arena's intervals are of the Bradley-Terry rating: another rating has none."""
-    by_bradley_terry = arena.decided_by == "bradley-terry"
-    return AggregateColumn(
-        path=ARENA_PATH,
-        title="Arena rating",
-        direction="higher",
-        headline=True,
-        values=tuple(team.rating if team else None for team in arena.teams),
-        errors=None,
-        intervals=tuple(team.interval if team else None for team in arena.teams) if by_bradley_terry else None,
-    )
-
-
 def case_metrics(facts: Facts, bootstrap: Bootstrap | None, options: RankingOptions) -> tuple[CaseMetricResult, ...]:
     """Every metric in the rows: those of the general schemes first and in the rule's order, because reports call a case
     good or bad by the first."""
     first = {table.metric.name: table for table in facts.in_schemes}
-    tables = {**first, **facts.tables}
-    return tuple(_case_metric(tables[name], bootstrap, options, in_schemes=name in first) for name in tables)
-
-
-def _case_metric(
-    table: CaseTable, bootstrap: Bootstrap | None, options: RankingOptions, *, in_schemes: bool
-) -> CaseMetricResult:
-    metric, filled = table.metric, table.filled().T
-    means = Resamples.whole(filled.shape[0]).mean(filled)[0]
-    drawn = bootstrap.resamples.only(table.defined).mean(filled) if bootstrap else None
-    lowest, highest, worst = plain_row(np.array([metric.lowest, metric.highest, metric.worst], dtype=np.float64))
-    return CaseMetricResult(
-        name=metric.name,
-        title=metric.title,
-        direction=metric.direction,
-        lowest=lowest,
-        highest=highest,
-        worst=worst,
-        unit=metric.unit,
-        in_schemes=in_schemes,
-        undefined_cases=int(np.count_nonzero(~table.defined)),
-        means=plain_row(means),
-        mean_intervals=None if drawn is None else percentile_intervals(drawn, confidence=options.confidence),
-        values=plain_table(table.values),
-    )
+    found = []
+    for name, table in {**first, **facts.tables}.items():
+        metric, filled = table.metric, table.filled().T
+        drawn = bootstrap.resamples.only(table.defined).mean(filled) if bootstrap else None
+        lowest, highest, worst = plain_row(np.array([metric.lowest, metric.highest, metric.worst], dtype=np.float64))
+        result = CaseMetricResult(
+            name=name,
+            title=metric.title,
+            direction=metric.direction,
+            lowest=lowest,
+            highest=highest,
+            worst=worst,
+            unit=metric.unit,
+            in_schemes=name in first,
+            undefined_cases=int(np.count_nonzero(~table.defined)),
+            means=plain_row(Resamples.whole(filled.shape[0]).mean(filled)[0]),
+            mean_intervals=None if drawn is None else percentile_intervals(drawn, confidence=options.confidence),
+            values=plain_table(table.values),
+        )
+        found.append(result)
+    return tuple(found)
 
 
 def significance(table: CaseTable, *, alpha: float) -> Significance:
@@ -348,13 +478,9 @@ def significance(table: CaseTable, *, alpha: float) -> Significance:
         metric=table.metric.name,
         p=plain_table(p),
         p_holm=plain_table(adjusted),
-        significant=_significant(p, alpha),
-        significant_holm=_significant(adjusted, alpha),
+        significant=tuple(map(tuple, (p <= alpha).tolist())),  # NaN is not significant
+        significant_holm=tuple(map(tuple, (adjusted <= alpha).tolist())),
     )
-
-
-def _significant(p: Floats, alpha: float) -> tuple[tuple[bool, ...], ...]:
-    return tuple(tuple(row) for row in (p <= alpha).tolist())  # NaN is not significant
 
 
 # One order of the teams from the rankings of several tasks: by mean rank, and the Kemeny order.
@@ -396,7 +522,13 @@ def consensus(rankings: Sequence[DrawnRanking], options: RankingOptions) -> Cons
         stability=None if replicates is None else stability(replicates, full, confidence=confidence),
         confidence=confidence,
         cases=min(len(each.ranking.cases) for each in rankings),
-        sentences=tuple(_consensus_sentences(rankings, options, replicates is not None)),
+        sentences=sentences(
+            "consensus",
+            first=rankings[0].ranking,
+            tasks=len(rankings),
+            bootstraps=options.bootstraps,
+            is_drawn=replicates is not None,
+        ),
     )
 
 
@@ -404,18 +536,3 @@ def _by_mean_rank(ranks: Ranks) -> tuple[Ranks, Floats]:
     """Positions by the mean over the first axis, the tasks; whole numbers are added, so equal means tie exactly."""
     totals = ranks.sum(axis=0).astype(np.float64)
     return positions([(totals, "lower")]), totals / ranks.shape[0]
-
-
-def _consensus_sentences(rankings: Sequence[DrawnRanking], options: RankingOptions, is_drawn: bool) -> Iterator[str]:
-    first = rankings[0].ranking
-    yield (
-        f"{len(first.teams)} teams were ranked in each of {len(rankings)} tasks ({first.deciding.words}), and by the "
-        "mean of these ranks; equal means share the smaller position."
-    )
-    if len(first.teams) <= MOST_TEAMS:
-        yield "The Kemeny order contradicts the tasks in the fewest pairs of teams, counted over all tasks."
-    if is_drawn:
-        yield (
-            f"In each of {options.bootstraps:,} bootstrap replicates the cases of every task were drawn with "
-            "replacement, tasks with the same cases together, and the consensus was formed again."
-        )

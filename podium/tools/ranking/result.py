@@ -1,4 +1,4 @@
-"""What a ranking found, as plain frozen facts, and the files that hold them: ranking.json and calibration.json.
+"""What a ranking found, as plain frozen facts, and the file that holds them: ranking.json.
 
 Teams are always in the order of the final table, cases in sorted order: `[team][case]` and `[team][team]` tables follow
 these two orders and become arrays with `numpy.array(table, dtype=float)`, where a missing value turns into NaN.
@@ -6,49 +6,33 @@ these two orders and become arrays with `numpy.array(table, dtype=float)`, where
 
 import json
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
-from pydantic import ConfigDict, TypeAdapter, ValidationError
+from pydantic import TypeAdapter, ValidationError
 
-from podium.errors import UsageError, first_problem, pandas, read_given
-from podium.figures import html_table
+from podium.errors import UsageError, first_problem
 from podium.metrics import Floats
 from podium.metrics.declaration import Direction
-from podium.platform.metrics_file import Status
+from podium.packages import pandas
+from podium.platform.metrics_file import Status, html_table
+from podium.tools.ranking.calibration import Calibration, Strict
+from podium.tools.ranking.wording import Interval
 
 ARENA_PATH = "arena.rating"
 """The path of the column with the arena's ratings, where they decided."""
 
-FEW_CASES = 10
-"""With fewer cases, no probability is written as certain."""
-
 NARROW_BELOW = 50
 """Percentile intervals over fewer cases are too narrow."""
 
-Interval = tuple[float, float]
 Intervals = tuple[Interval | None, ...]  # [team]
 IntervalKind = Literal["percentile", "binomial"]
 """Of bootstrap replicates, or of the order of the cases, for medians."""
 
 Row = tuple[float | None, ...]
-Table = tuple[Row, ...]
-Aspect = Literal["agreement", "position", "length", "repeats"]
-
-
-class Strict:
-    """A part of a file that refuses keys it does not know."""
-
-    __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(extra="forbid")
-
-
-class StrictAndFinite(Strict):
-    """One that also refuses NaN and infinity."""
-
-    __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(extra="forbid", allow_inf_nan=False)
+Matrix = tuple[Row, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -132,7 +116,7 @@ class CaseMetricResult(Strict):
     undefined_cases: int
     means: Row  # [team], over the defined cases, missing values counting as the worst; None if infinite
     mean_intervals: Intervals | None  # [team]; None without a bootstrap
-    values: Table  # [team][case]
+    values: Matrix  # [team][case]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -206,8 +190,8 @@ class Significance(Strict):
     """One-sided paired Wilcoxon tests by one metric: p-values that the row's team beats the column's."""
 
     metric: str
-    p: Table  # [team][team]; None on the diagonal and where two teams never differ
-    p_holm: Table  # adjusted over all ordered pairs
+    p: Matrix  # [team][team]; None on the diagonal and where two teams never differ
+    p_holm: Matrix  # adjusted over all ordered pairs
     significant: tuple[tuple[bool, ...], ...]  # [team][team], p <= alpha
     significant_holm: tuple[tuple[bool, ...], ...]
 
@@ -261,69 +245,6 @@ class Methods(Strict):
     sentences: tuple[str, ...]
 
 
-@dataclass(frozen=True, kw_only=True)
-class Measured(StrictAndFinite):
-    """One figure. Shares are between 0 and 1.
-
-    title     a phrase: what was counted
-    value     None where there was nothing to count
-    interval  over cases; None where there is no value, or fewer than two cases
-    total     the number of votes, pairs of votes, repeats or matchups
-    is_share  False for a coefficient or a difference, where 0 means none
-    """
-
-    aspect: Aspect
-    name: str
-    title: str
-    value: float | None
-    interval: Interval | None
-    total: int
-    is_share: bool
-
-
-@dataclass(frozen=True, kw_only=True)
-class TeamEstimate(StrictAndFinite):
-    """The share of comparisons with the other finalists that a team wins, a tie being half a win.
-
-    by_votes  of the votes alone
-    by_judge  by the judge's preference, over all judged cases
-    by_both   the prediction-powered estimate, from the votes and the judge's preferences in all cases
-    weight    of the judge in it (lambda of PPI++)
-    worth     how many votes would give an equally narrow interval without the judge; None where that is unknown
-    """
-
-    name: str
-    votes: int
-    voted_cases: int
-    by_votes: float
-    by_votes_interval: Interval | None
-    by_judge: float
-    by_judge_interval: Interval | None
-    by_both: float
-    by_both_interval: Interval | None
-    weight: float
-    worth: float | None
-
-
-@dataclass(frozen=True, kw_only=True)
-class Calibration(StrictAndFinite):
-    """The whole result of `podium judge calibrate`. `teams` are best first; the notes name teams without a vote."""
-
-    schema: Literal["podium-calibration-1"] = "podium-calibration-1"
-    podium_version: str
-    judge: str
-    votes: int
-    raters: int
-    voted_cases: int
-    cases: int
-    confidence: float
-    replicates: int
-    seed: int
-    figures: tuple[Measured, ...]
-    teams: tuple[TeamEstimate, ...]
-    notes: tuple[str, ...]
-
-
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Ranking(Strict):
     """The whole result.
@@ -353,7 +274,7 @@ class Ranking(Strict):
     schemes: tuple[SchemeRanking, ...]
     differences: tuple[Difference, ...]
     not_resampled: tuple[str, ...]
-    scheme_taus: Table
+    scheme_taus: Matrix
     significance: tuple[Significance, ...]
     arena: Arena | None
     methods: Methods
@@ -430,7 +351,7 @@ def plain_row(values: Floats) -> Row:
     return tuple(value if math.isfinite(value) else None for value in values.tolist())
 
 
-def plain_table(values: Floats) -> Table:
+def plain_table(values: Floats) -> Matrix:
     return tuple(plain_row(row) for row in values)
 
 
@@ -457,58 +378,10 @@ def ranking_from_json(text: str | bytes, *, name: str = "ranking.json") -> Ranki
         ranking = ranking_adapter().validate_json(text)
     except ValidationError as error:
         raise UsageError(f"{name} is not a ranking.json written by 'podium rank': {first_problem(error)}.") from None
-    problem = next(_contradictions(ranking), None)
-    if problem:
-        raise UsageError(f"{name} is not a ranking.json written by 'podium rank': {problem}.")
+    if not ranking.teams or ranking.deciding_scheme not in [each.scheme for each in ranking.schemes]:
+        missing = f"scheme '{ranking.deciding_scheme}'" if ranking.teams else "teams"
+        raise UsageError(f"{name} is not a ranking.json written by 'podium rank': it has no {missing}.")
     return ranking
-
-
-def _contradictions(ranking: Ranking) -> Iterator[str]:
-    """Problems that types alone do not reveal: tables of the wrong shape, and ranks that do not exist."""
-    teams, cases, schemes = len(ranking.teams), len(ranking.cases), len(ranking.schemes)
-    if not teams:
-        yield "it has no teams"
-    if ranking.deciding_scheme not in [scheme.scheme for scheme in ranking.schemes]:
-        yield f"it has no scheme '{ranking.deciding_scheme}'"
-    for place, table, shape in _tables(ranking, teams=teams, cases=cases, schemes=schemes):
-        if table is not None and not _has_shape(table, shape):
-            yield f"{place} must be {' x '.join(map(str, shape))} ({teams} teams, {cases} cases, {schemes} schemes)"
-    ranks = [("teams", team.rank) for team in ranking.teams]
-    ranks += [(f"schemes.{number}.ranks", rank) for number, each in enumerate(ranking.schemes) for rank in each.ranks]
-    yield from (
-        f"{place} has the rank {rank} of {teams}"
-        for place, rank in ranks
-        if rank is not None and not 1 <= rank <= teams
-    )
-
-
-def _tables(ranking: Ranking, *, teams: int, cases: int, schemes: int) -> Iterator[tuple[str, Any, tuple[int, ...]]]:
-    """Every table by its place, None where there is none, with the shape it must have."""
-    yield "statuses", ranking.statuses, (teams, cases)
-    yield "scheme_taus", ranking.scheme_taus, (schemes, schemes)
-    if ranking.arena is not None:
-        yield "arena.teams", ranking.arena.teams, (teams,)
-    row, square = (teams,), (teams, teams)
-    shapes: Mapping[str, Mapping[str, tuple[int, ...]]] = {
-        "columns": {"values": row, "errors": row, "intervals": row},
-        "metrics": {"values": (teams, cases), "means": row, "mean_intervals": row},
-        "schemes": {"ranks": row, "scores": row, "score_intervals": row},
-        "significance": dict.fromkeys(("p", "p_holm", "significant", "significant_holm"), square),
-    }
-    for part, fields in shapes.items():
-        for number, each in enumerate(getattr(ranking, part)):
-            for name, shape in fields.items():
-                yield f"{part}.{number}.{name}", getattr(each, name), shape
-    for number, scheme in enumerate(ranking.schemes):
-        if scheme.stability is not None:
-            yield f"schemes.{number}.stability.rank_frequencies", scheme.stability.rank_frequencies, square
-            for name in ("rank_intervals", "mean_ranks", "win_probabilities"):
-                yield f"schemes.{number}.stability.{name}", getattr(scheme.stability, name), row
-
-
-def _has_shape(table: Any, shape: tuple[int, ...]) -> bool:
-    inner = shape[1:]
-    return len(table) == shape[0] and (not inner or all(_has_shape(row, inner) for row in table))
 
 
 def class_schema(adapter: TypeAdapter[Any], file: str) -> dict[str, Any]:
@@ -526,23 +399,10 @@ def ranking_adapter() -> TypeAdapter[Ranking]:
     return TypeAdapter(Ranking)
 
 
-# calibration.json.
-
-
 def json_text(result: Calibration | Consensus, *, indent: int) -> str:
     """The content of calibration.json or consensus.json, the same bytes for the same result."""
     document = TypeAdapter(type(result)).dump_python(result, mode="json")
     return json.dumps(document, indent=indent, sort_keys=True, allow_nan=False, ensure_ascii=False) + "\n"
-
-
-def read_calibration(path: Path) -> Calibration:
-    """Raises UsageError where the file cannot be read or was not written by `podium judge calibrate`."""
-    try:
-        return TypeAdapter(Calibration).validate_json(read_given(path))
-    except ValidationError as error:
-        raise UsageError(
-            f"{path} is not a calibration.json written by 'podium judge calibrate': {first_problem(error)}."
-        ) from None
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ with several metrics it ranks by each and then by the mean of the positions.
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Literal, NamedTuple
@@ -143,14 +144,9 @@ def _median_position(table: CaseTable, resamples: Resamples, _: RankingOptions) 
     return _quantile(0.5, _positions_in_cases(table).astype(np.float64), resamples.only(table.defined))
 
 
-def _wins(table: CaseTable, resamples: Resamples, options: RankingOptions) -> Floats:
+def _wins(table: CaseTable, resamples: Resamples, options: RankingOptions, *, adjusted: bool = False) -> Floats:
     p = pairwise_p(table.gains(), resamples.only(table.defined))
-    return share_of_significant_wins(p, alpha=options.alpha)
-
-
-def _wins_after_holm(table: CaseTable, resamples: Resamples, options: RankingOptions) -> Floats:
-    p = pairwise_p(table.gains(), resamples.only(table.defined))
-    return share_of_significant_wins(holm_over_pairs(p), alpha=options.alpha)
+    return share_of_significant_wins(holm_over_pairs(p) if adjusted else p, alpha=options.alpha)
 
 
 def _quantile(share: float, by_team: Floats, resamples: Resamples) -> Floats:
@@ -187,7 +183,7 @@ SIDE_BY_SIDE = (
 )
 _OTHERS = (
     Scheme("quantile-then-rank", "Quantile, then rank", _LOW, _low_quantile),
-    Scheme("test-then-rank-holm", "Test with Holm, then rank", _AFTER_HOLM, _wins_after_holm, *_WINS),
+    Scheme("test-then-rank-holm", "Test with Holm, then rank", _AFTER_HOLM, partial(_wins, adjusted=True), *_WINS),
 )
 SCHEMES = {scheme.name: scheme for scheme in (*SIDE_BY_SIDE, *_OTHERS)}
 

@@ -14,10 +14,11 @@ from scipy.special import bdtr, ndtr
 from podium.metrics import Floats
 from podium.metrics.declaration import Direction
 from podium.metrics.resampling import Resamples
-from podium.tools.ranking.result import Interval, Intervals, Stability, Taus
+from podium.tools.ranking.result import Intervals, Stability, Taus
+from podium.tools.ranking.wording import Interval
 
 Ranks = NDArray[np.int64]
-Counts = NDArray[np.unsignedinteger[Any]]
+DrawCounts = NDArray[np.unsignedinteger[Any]]
 
 MOST_TEAMS = 12
 """Up to how many teams the Kemeny order is found: it takes 2^n steps."""
@@ -100,7 +101,7 @@ def pairwise_p(values: Floats, resamples: Resamples) -> Floats:
     return p
 
 
-def _both_p(difference: Floats, counts: Counts, repeats: Floats) -> tuple[Floats, Floats]:
+def _both_p(difference: Floats, counts: DrawCounts, repeats: Floats) -> tuple[Floats, Floats]:
     """p of "greater" and of "less" as `[pair, replicate]`, from `difference[pair, case]` and `counts[case, replicate]`.
     `repeats` are the tie terms where only repeated draws of a case tie."""
     size = np.abs(difference)
@@ -120,7 +121,7 @@ def _both_p(difference: Floats, counts: Counts, repeats: Floats) -> tuple[Floats
         return ndtr(-(greater - mean - 0.5) / deviation), ndtr(-(mean - greater - 0.5) / deviation)
 
 
-def _rank_sums(order: NDArray[np.int64], difference: Floats, counts: Counts) -> tuple[Floats, Floats]:
+def _rank_sums(order: NDArray[np.int64], difference: Floats, counts: DrawCounts) -> tuple[Floats, Floats]:
     """The sum of the ranks of the positive differences, and the number of ranks; `order[pair]` sorts the cases by size.
 
     A case whose draws follow m others and end at n has ranks that sum to n(n+1)/2 - m(m+1)/2. In a row of positive
@@ -141,8 +142,8 @@ def _rank_sums(order: NDArray[np.int64], difference: Floats, counts: Counts) -> 
     return doubled / 2, number.astype(np.float64)
 
 
-def _sums_with_ties(order: NDArray[np.int64], difference: Floats, counts: Counts) -> tuple[Floats, Floats, Floats]:
-    """The same of one pair, whose equal differences share a middle rank, and the sum of its tie terms."""
+def _sums_with_ties(order: NDArray[np.int64], difference: Floats, counts: DrawCounts) -> tuple[Floats, Floats, Floats]:
+    """Rank sum, number of ranks and tie terms of one pair whose equal differences share a middle rank."""
     order = order[difference[order] != 0]
     sizes, is_positive = np.abs(difference[order]), difference[order] > 0
     starts = np.flatnonzero(np.append(True, sizes[1:] != sizes[:-1]))
@@ -154,7 +155,7 @@ def _sums_with_ties(order: NDArray[np.int64], difference: Floats, counts: Counts
     return doubled / 2, ends[-1].astype(np.float64), _tie_terms(groups).sum(axis=0)
 
 
-def _tie_terms(group_sizes: Counts) -> Floats:
+def _tie_terms(group_sizes: DrawCounts) -> Floats:
     """t^3 - t of every group of equal differences."""
     sizes = group_sizes.astype(np.float64)
     return sizes * sizes * sizes - sizes
@@ -187,10 +188,7 @@ def share_of_significant_wins(p: Floats, *, alpha: float) -> Floats:
 
     A single team has no other team to beat: 0.
     """
-    others = p.shape[-1] - 1
-    with np.errstate(invalid="ignore"):
-        wins = np.count_nonzero(p <= alpha, axis=-1)
-    return np.asarray(wins / max(1, others))
+    return np.asarray(np.count_nonzero(p <= alpha, axis=-1) / max(1, p.shape[-1] - 1))
 
 
 # Rankings compared with each other.
@@ -295,25 +293,21 @@ def stability(replicates: Ranks, full: Ranks, *, confidence: float) -> Stability
     high = np.quantile(replicates, 1 - tail, axis=0, method="higher")
     first = replicates == 1
     wins = (first / first.sum(axis=1, keepdims=True)).mean(axis=0)
+    taus = tau_b(replicates, full)
+    defined = taus[~np.isnan(taus)]
+    lower, median, upper = np.quantile(defined, [0.25, 0.5, 0.75]).tolist() if defined.size else (None, None, None)
     return Stability(
         replicates=replicates.shape[0],
         rank_frequencies=tuple(tuple(row) for row in (counts / replicates.shape[0]).tolist()),
         rank_intervals=tuple((int(a), int(b)) for a, b in zip(low, high, strict=True)),
         mean_ranks=tuple(replicates.mean(axis=0).tolist()),
         win_probabilities=tuple(wins.tolist()),
-        taus=_summary(tau_b(replicates, full)),
-    )
-
-
-def _summary(taus: Floats) -> Taus:
-    """The distribution of the taus that exist, and how many do not."""
-    defined = taus[~np.isnan(taus)]
-    lower, median, upper = np.quantile(defined, [0.25, 0.5, 0.75]).tolist() if defined.size else (None, None, None)
-    return Taus(
-        values=tuple(defined.tolist()),
-        undefined=int(taus.size - defined.size),
-        mean=float(defined.mean()) if defined.size else None,
-        median=median,
-        lower_quartile=lower,
-        upper_quartile=upper,
+        taus=Taus(
+            values=tuple(defined.tolist()),
+            undefined=int(taus.size - defined.size),
+            mean=float(defined.mean()) if defined.size else None,
+            median=median,
+            lower_quartile=lower,
+            upper_quartile=upper,
+        ),
     )

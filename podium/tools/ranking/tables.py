@@ -4,8 +4,6 @@ A long table has the columns `team, case, value` and may have `metric, task, gro
 `team, case`, may have `task, group`, and every other column is a metric.
 """
 
-import csv
-import io
 import math
 import re
 import sys
@@ -16,24 +14,23 @@ from fnmatch import fnmatchcase
 from importlib.util import find_spec
 from itertools import chain, count
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, TypeVar, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
-from podium.errors import UsageError, read_given
+from podium.errors import Refused, UsageError, read_given
 from podium.figures import LARGEST, Figures, get
 from podium.metrics import Floats
 from podium.metrics.aggregation import aggregate
 from podium.metrics.declaration import CaseMetric, CohortMetric, Direction, Scoreboard
 from podium.metrics.resampling import Resamples
 from podium.platform.metrics_file import SCHEMA_NAME, CaseResult, Counts, MetricsFile
-from podium.platform.privacy import Column, column
 from podium.readers.files import escape_for_display
-from podium.tools.ranking.documents import Cohort, TeamFile, refuse_similar_names
-from podium.tools.ranking.result import Table, plain_table
+from podium.readers.text import parse_csv
+from podium.tools.ranking.documents import Cohort, TableRules, TeamFile, refuse_similar_names
+from podium.tools.ranking.result import plain_table
 
-TABLE_SUFFIXES = (".csv", ".tsv", ".parquet")
 STANDARD_INPUT = Path("-")
 _DECIMAL = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?", re.ASCII | re.IGNORECASE)  # float() also takes "1_0"
 _ABSENT = {"", "na", "n/a", "nan", "null", "none"}
@@ -69,7 +66,7 @@ class ScoreTable:
 
 def is_score_table(path: Path) -> bool:
     """Whether a path names a table rather than a team."""
-    return path == STANDARD_INPUT or path.suffix.lower() in TABLE_SUFFIXES
+    return path == STANDARD_INPUT or path.suffix.lower() in (".csv", ".tsv", ".parquet")
 
 
 def read_score_table(path: Path) -> ScoreTable:
@@ -119,9 +116,9 @@ def read_score_table(path: Path) -> ScoreTable:
 
 
 def _refuse_head(columns: Sequence[str], name: str) -> None:
-    twice = next((column for column, number in Counter(columns).items() if number > 1), None)
-    if twice is not None:
-        raise UsageError(f"{name} has the column '{escape_for_display(twice)}' twice.")
+    for column, number in Counter(columns).items():
+        if number > 1:
+            raise UsageError(f"{name} has the column '{escape_for_display(column)}' twice.")
     for wanted in ("team", "case"):
         if wanted not in columns:
             raise UsageError(
@@ -140,19 +137,21 @@ def _refuse_head(columns: Sequence[str], name: str) -> None:
 def _cells(path: Path, name: str) -> tuple[Sequence[str], Iterator[tuple[int, Sequence[Any]]]]:
     """The header, and the rows with their numbers, counted as in a spreadsheet."""
     if path.suffix.lower() == ".parquet":
-        return _parquet(path, name)
+        if find_spec("pyarrow") is None:
+            raise UsageError(
+                f"{name}: reading Parquet needs the package pyarrow; without it, convert the table to CSV."
+            )
+        from pyarrow import ArrowException, parquet
+
+        try:
+            table = parquet.read_table(path)
+        except (OSError, ArrowException):
+            raise UsageError(f"{name} is not a readable Parquet file.") from None
+        return table.column_names, enumerate(zip(*(column.to_pylist() for column in table.columns), strict=True), 2)
     try:
-        raw = sys.stdin.buffer.read() if path == STANDARD_INPUT else read_given(path)
-        text = raw.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        raise UsageError(f"{name} is not UTF-8 text.") from None
-    first = text.split("\n", 1)[0]
-    delimiter = max("\t;,", key=first.count)  # spreadsheets write semicolons where commas are decimal points
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
-    try:
-        lines = [(reader.line_num, row) for row in reader if any(cell.strip() for cell in row)]
-    except csv.Error as error:
-        raise UsageError(f"{name}, row {reader.line_num}: {error}.") from None
+        lines = list(parse_csv(sys.stdin.buffer.read() if path == STANDARD_INPUT else read_given(path), name=name))
+    except Refused as problem:
+        raise UsageError(str(problem)) from None
     if not lines:
         raise UsageError(f"{name} is empty.")
     head = lines[0][1]
@@ -160,19 +159,6 @@ def _cells(path: Path, name: str) -> tuple[Sequence[str], Iterator[tuple[int, Se
         if len(row) != len(head):
             raise UsageError(f"{name}, row {number}: there are {len(row)} cells, but the header has {len(head)}.")
     return head, iter(lines[1:])
-
-
-def _parquet(path: Path, name: str) -> tuple[Sequence[str], Iterator[tuple[int, Sequence[Any]]]]:
-    if find_spec("pyarrow") is None:
-        raise UsageError(f"{name}: reading Parquet needs the package pyarrow; without it, convert the table to CSV.")
-    from pyarrow import ArrowException, parquet
-
-    try:
-        table = parquet.read_table(path)
-    except (OSError, ArrowException):
-        raise UsageError(f"{name} is not a readable Parquet file.") from None
-    columns = [column.to_pylist() for column in table.columns]
-    return table.column_names, ((number, row) for number, row in enumerate(zip(*columns, strict=True), start=2))
 
 
 def _number(cell: Any) -> float | None:
@@ -204,8 +190,7 @@ def _note_direction(directions: dict[str, Direction], metric: str, cell: Any, pl
 
 def as_direction(text: str) -> Direction | None:
     """The direction in a text; None where it is neither "higher" nor "lower"."""
-    names: dict[str, Direction] = {"higher": "higher", "lower": "lower"}
-    return names.get(text.lower())
+    return next((way for way in get_args(Direction) if way == text.lower()), None)
 
 
 # What a table does not say about itself.
@@ -227,49 +212,13 @@ class TableOptions:
     missing: Missing = "worst"
 
 
-def _refuse_unknown(table: ScoreTable, options: TableOptions) -> None:
-    for option, given in (("direction", options.directions), ("worst", options.worst), ("weights", options.weights)):
-        for metric in given:
-            if metric and not any(metric == each or fnmatchcase(each, metric) for each in table.metrics):
-                raise UsageError(
-                    f"--{option} names '{metric}', which the table does not have; it has: {', '.join(table.metrics)}."
-                )
-
-
 def _given(given: Mapping[str, Given], metric: str) -> Given | None:
     """What was given for a metric: under its own name, otherwise under the last pattern that matches it."""
     patterns = [pattern for pattern in given if pattern and fnmatchcase(metric, pattern)]
     return given[metric] if metric in given else given[patterns[-1]] if patterns else None
 
 
-def _direction_of(metric: str, table: ScoreTable, options: TableOptions) -> Direction:
-    found = _given(options.directions, metric) or table.directions.get(metric) or options.directions.get("")
-    if found is None:
-        raise UsageError(
-            f"Is higher or lower better in '{metric}'? Give --direction {metric}=higher or {metric}=lower."
-        )
-    return found
-
-
 # From a table to cohorts: rows as if a challenge with these metrics had scored the teams.
-
-
-@dataclass(frozen=True, kw_only=True)
-class TableRules:
-    """The columns of a table as declared figures; there is no official rule."""
-
-    name: str
-    scoreboard: Scoreboard[Any]
-    ranking: None = None
-
-    def among(self, aggregates: Mapping[str, Figures]) -> Mapping[str, Figures]:
-        return aggregates
-
-    def columns(self) -> Sequence[Column]:
-        return [column(self.scoreboard, path) for path in self.scoreboard.leaderboard]
-
-    def offline_columns(self) -> Sequence[Column]:
-        return ()
 
 
 def table_cohorts(table: ScoreTable, options: TableOptions) -> list[Cohort[TableRules]]:
@@ -278,29 +227,24 @@ def table_cohorts(table: ScoreTable, options: TableOptions) -> list[Cohort[Table
 
     Raises UsageError where a direction or a worst value is needed but not given, or a value must not be missing.
     """
-    _refuse_unknown(table, options)
-    metrics = [
-        _metric(key, title, _direction_of(title, table, options), _given(options.worst, title))
-        for title, key in _keys(table.metrics).items()
-    ]
+    for option, given in (("direction", options.directions), ("worst", options.worst), ("weights", options.weights)):
+        for metric in given:
+            if metric and not any(metric == each or fnmatchcase(each, metric) for each in table.metrics):
+                raise UsageError(
+                    f"--{option} names '{metric}', which the table does not have; it has: {', '.join(table.metrics)}."
+                )
+    metrics = [_metric(key, title, table, options) for title, key in _keys(table.metrics).items()]
     return [_cohort(table, name, metrics, options) for name in table.tasks]
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Column:
-    """One metric of a task: `values[team, case]`, NaN where there is none; `left_out[case]` is for all teams."""
+    """One metric of a task: `values[team, case]`, NaN where they are `absent`; `left_out[case]` is for all teams."""
 
     metric: CaseMetric[Any]
     values: Floats
+    absent: NDArray[np.bool_]
     left_out: NDArray[np.bool_]
-
-    @property
-    def absent(self) -> NDArray[np.bool_]:
-        return np.isnan(self.values)
-
-    def cells(self) -> Table:
-        """What the rows contain: the worst value where one is missing, None where the case is left out."""
-        return plain_table(np.where(self.left_out, np.nan, np.where(self.absent, self.metric.worst, self.values)))
 
 
 def _cohort(
@@ -312,27 +256,40 @@ def _cohort(
     for metric in metrics:
         if found := task.values.get(metric.title):
             values = np.array([[found.get((team, case)) for case in cases] for team in teams], dtype=np.float64)
-            left_out = np.asarray(np.isnan(values).any(axis=0) & (options.missing == "exclude"))
-            columns.append(_Column(metric=metric, values=values, left_out=left_out))
+            absent = np.isnan(values)
+            left_out = np.asarray(absent.any(axis=0) & (options.missing == "exclude"))
+            columns.append(_Column(metric=metric, values=values, absent=absent, left_out=left_out))
             _check(columns[-1], teams, cases, options.missing, f" in the task '{name}'" if name else "")
     groups = _keys([group for group in dict.fromkeys(task.groups.values()) if group])
-    rules = _rules(table.name, [column.metric for column in columns], groups)
-    settings = _settings([column.metric for column in columns], options)
-    cells = [column.cells() for column in columns]
-    lost = np.logical_and.reduce([column.absent for column in columns])
+    used = [column.metric for column in columns]
+    board = _scoreboard(used, groups)
+    settings = {
+        "missing": options.missing,
+        "direction": {metric.title: metric.direction for metric in used},
+        "worst": {metric.title: metric.worst for metric in used if math.isfinite(metric.worst)},
+        "weights": {metric.title: options.weights.get(metric.title, 1.0) for metric in used},
+    }
+    # The rows contain the worst value where one is missing, None where the case is left out.
+    cells = [
+        plain_table(np.where(each.left_out, np.nan, np.where(each.absent, each.metric.worst, each.values)))
+        for each in columns
+    ]
+    is_missing = np.logical_and.reduce([column.absent for column in columns])
     files = []
     for number, team in enumerate(teams):
         rows = [
             CaseResult(
                 case=case,
-                status="missing" if is_lost else "scored",
+                status="missing" if is_absent else "scored",
                 metrics={
                     _GROUP: groups.get(task.groups[case], ""),
                     **{column.metric.name: each for column, each in zip(columns, figures, strict=True)},
                 },
-                error="The table has no value for this team and case." if is_lost else None,
+                error="The table has no value for this team and case." if is_absent else None,
             )
-            for case, is_lost, *figures in zip(cases, lost[number], *(each[number] for each in cells), strict=True)
+            for case, is_absent, *figures in zip(
+                cases, is_missing[number], *(each[number] for each in cells), strict=True
+            )
         ]
         content = MetricsFile(
             schema=SCHEMA_NAME,
@@ -340,22 +297,23 @@ def _cohort(
             kind="table",
             title=table.name,
             version="",
-            settings=settings,
-            aggregates=aggregate(rules.scoreboard, [row.metrics for row in rows], {}),
+            settings={"table": settings},
+            aggregates=aggregate(board, [row.metrics for row in rows], {}),
             counts=Counts.of(rows),
             results=rows,
         )
-        absent = {
+        lacking = {
             column.metric.name: frozenset(cases[case] for case in np.flatnonzero(column.absent[number]))
             for column in columns
         }
-        files.append(TeamFile(team=team, label=f"{table.name}: {team}", content=content, absent=absent))
+        files.append(TeamFile(team=team, label=f"{table.name}: {team}", content=content, absent=lacking))
     notes = tuple(
         f"{some} of {len(cases)} cases are left out of '{column.metric.title}' for all teams, because at least one "
         "team has no value there (--missing exclude)."
         for column in columns
         if (some := np.count_nonzero(column.left_out))
     )
+    rules = TableRules(name=table.name, scoreboard=board)
     return Cohort(challenge=rules, division={"task": name} if name else {}, files=files, notes=notes)
 
 
@@ -380,42 +338,33 @@ def _check(column: _Column, teams: Sequence[str], cases: Sequence[str], missing:
         )
 
 
-def _settings(metrics: Sequence[CaseMetric[Any]], options: TableOptions) -> dict[str, Any]:
-    return {
-        "table": {
-            "missing": options.missing,
-            "direction": {metric.title: metric.direction for metric in metrics},
-            "worst": {metric.title: metric.worst for metric in metrics if math.isfinite(metric.worst)},
-            "weights": {metric.title: options.weights.get(metric.title, 1.0) for metric in metrics},
-        }
-    }
-
-
-def _rules(name: str, metrics: Sequence[CaseMetric[Any]], groups: Mapping[str, str]) -> TableRules:
+def _scoreboard(metrics: Sequence[CaseMetric[Any]], groups: Mapping[str, str]) -> Scoreboard[Any]:
     by_group = [
         CohortMetric(
             path=f"{metric.name}.groups.{key}",
             title=f"{metric.title}, {group}",
             direction=metric.direction,
-            of=_group_mean(metric.name, key),
+            compute=_group_mean(metric.name, key),
         )
         for metric in metrics
         for group, key in groups.items()
     ]
     means = [metric.mean_path for metric in metrics]
-    board: Scoreboard[Any] = Scoreboard(
+    return Scoreboard(
         metrics=metrics,
         cohort_metrics=by_group,
         leaderboard=(*means, *(figure.path for figure in by_group)),
         headline=means[:_SHOWN_COLUMNS],
         ranked=means if len(means) > 1 else (),
     )
-    return TableRules(name=name, scoreboard=board)
 
 
-def _metric(key: str, title: str, direction: Direction, worst: float | None) -> CaseMetric[Any]:
+def _metric(key: str, title: str, table: ScoreTable, options: TableOptions) -> CaseMetric[Any]:
     """No value may be worse than the worst one; where none is given, it is infinite."""
-    is_higher = direction == "higher"
+    direction = _given(options.directions, title) or table.directions.get(title) or options.directions.get("")
+    if direction is None:
+        raise UsageError(f"Is higher or lower better in '{title}'? Give --direction {title}=higher or {title}=lower.")
+    worst, is_higher = _given(options.worst, title), direction == "higher"
     bound = worst if worst is not None else -math.inf if is_higher else math.inf
     lowest, highest = (bound, math.inf) if is_higher else (-math.inf, bound)
     return CaseMetric(name=key, title=title, direction=direction, lowest=lowest, highest=highest, worst=bound)

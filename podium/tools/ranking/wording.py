@@ -3,7 +3,10 @@
 import math
 from collections.abc import Iterable
 
-from podium.tools.ranking.result import FEW_CASES, Interval
+Interval = tuple[float, float]
+
+FEW_CASES = 10
+"""With fewer cases, no probability is written as certain."""
 
 NOTHING = "–"
 """Written where there is no figure."""
@@ -108,9 +111,7 @@ def probability(p: float | None) -> str:
     """A p-value as papers print it."""
     if p is None or math.isnan(p):
         return NOTHING
-    if p < 0.001:
-        return "<0.001"
-    return f"{p:.3f}"
+    return "<0.001" if p < 0.001 else f"{p:.3f}"
 
 
 def confidence_words(confidence: float) -> str:
@@ -120,8 +121,8 @@ def confidence_words(confidence: float) -> str:
 # Phrases.
 
 
-def lost_words(failed: int, missing: int) -> str:
-    """`5 failed, 1 missing`; empty where no case is lost."""
+def unscored_words(failed: int, missing: int) -> str:
+    """`5 failed, 1 missing`; empty where all cases are scored."""
     return ", ".join(f"{number} {what}" for number, what in ((failed, "failed"), (missing, "missing")) if number)
 
 
@@ -136,28 +137,14 @@ def count(number: int, one: str, many: str | None = None) -> str:
     return f"{number:,} {one if number == 1 else many or one + 's'}"
 
 
-def listed(words: list[str]) -> str:
-    """`a`, `a and b`, `a, b and c`."""
-    if len(words) < 2:
-        return "".join(words)
-    return f"{', '.join(words[:-1])} and {words[-1]}"
-
-
 def on_one_line(text: str, longest: int | None = None) -> str:
-    """`text` without control characters, changes of writing direction or line breaks, cut to `longest` characters.
-
-    It is cut in the middle: names often differ at their end.
-
-    It still has to be escaped: this is about what a reader sees, not about markup.
-    """
-    printable = "".join(c if c.isprintable() else _escaped(c) for c in text)
+    """`text` without control characters, changes of writing direction or line breaks, cut to `longest` characters in
+    the middle, because names often differ at their end. It still has to be escaped for markup."""
+    printable = "".join(
+        c if c.isprintable() else " " if c.isspace() else c.encode("unicode_escape").decode("ascii") for c in text
+    )
     line = " ".join(printable.split()) or NOTHING
     if longest is None or len(line) <= longest:
         return line
     end = (longest - 1) // 2
     return f"{line[: longest - 1 - end].rstrip()}…{line[len(line) - end :].lstrip()}"
-
-
-def _escaped(character: str) -> str:
-    """A space for a line break; an escape for other characters that are invisible or change the direction of text."""
-    return " " if character.isspace() else character.encode("unicode_escape").decode("ascii")

@@ -1,7 +1,7 @@
 """The cases of a ranking by metric: charts with their captions, and each chart's figures as a table."""
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import takewhile
@@ -11,10 +11,11 @@ from numpy.typing import NDArray
 
 from podium.metrics import Floats
 from podium.metrics.declaration import Curve, Direction, Metric
-from podium.tools.ranking.result import CaseMetricResult, Interval, Intervals, Ranking, Row
+from podium.tools.ranking.result import CaseMetricResult, Intervals, Ranking, Row
 from podium.tools.ranking.statistics import Ranks, case_positions
 from podium.tools.ranking.wording import (
     NOTHING,
+    Interval,
     count,
     even_decimals,
     figure,
@@ -213,7 +214,9 @@ def box_and_dots(each: CaseValues, teams: Teams, cases: Sequence[Spec], *, colum
     known = [(summary["median"], name) for summary, name in zip(found, teams.names, strict=True) if summary]
     extreme = (max if metric.direction == "higher" else min)(known, key=lambda pair: pair[0], default=None)
     spoken = f" {metric.unit}" if metric.unit else ""
-    told = f"The best median is {figure(extreme[0])}{spoken}, of {extreme[1]}." if extreme else "No case has a value."
+    finding = (
+        f"The best median is {figure(extreme[0])}{spoken}, of {extreme[1]}." if extreme else "No case has a value."
+    )
     better = f"{metric.direction} is better"
     caption = (
         f"{better.capitalize()}. A dot is a case, the box spans the middle half, the bar is the median, the diamond "
@@ -240,7 +243,7 @@ def box_and_dots(each: CaseValues, teams: Teams, cases: Sequence[Spec], *, colum
         layer("point", vega.DIAMOND, x=q("mean"), tooltip=of_team),
     ]
     height = {"step": teams.step + 4}
-    chart = layered(f"{caption} {told}", layers, teams, rows=boxes, cases=cases, height=height)
+    chart = layered(f"{caption} {finding}", layers, teams, rows=boxes, cases=cases, height=height)
     table = _summary_table(teams.names, found, cases=each.filled.shape[1], intervals=intervals)
     return Exhibit(metric.title, caption, chart | from_tables(column, metric), table, metric=metric.title)
 
@@ -252,7 +255,7 @@ def from_tables(column: int, metric: Metric) -> Spec:
 
 def _cut_axis(values: Floats, worst: float) -> tuple[float, float] | None:
     """The ends of an axis without the worst value, where that is farther from the others than twice their range: a few
-    lost cases must not press all others into a corner."""
+    failed cases must not press all others into a corner."""
     others = values[values != worst]
     if len(others) < 2 or len(others) == len(values):
         return None
@@ -375,7 +378,7 @@ def rank_heatmap(each: CaseValues, teams: Teams) -> Exhibit:
         if number
     ]
     first = max(range(size), key=lambda team: int(counts[team][0]))
-    told = f"{teams.names[first]} is first most often, in {count(counts[first][0], 'case')}."
+    finding = f"{teams.names[first]} is first most often, in {count(counts[first][0], 'case')}."
     caption = (
         "Each cell counts the cases that gave the team that rank by this metric alone; ties share the better rank."
     )
@@ -387,24 +390,16 @@ def rank_heatmap(each: CaseValues, teams: Teams) -> Exhibit:
         layer("text", {}, x=rank, text=f("cases")),
     ]
     sides = {"height": {"step": teams.step}, "width": {"step": teams.step + 4}}
-    chart = layered(f"{caption} {told}", layers, teams, rows=marks, **sides)
+    chart = layered(f"{caption} {finding}", layers, teams, rows=marks, **sides)
     return Exhibit(f"Ranking heat map: {title}", caption, chart, table, wide=size > MOST_TEAMS, metric=title)
 
 
 # Many metrics: maps of all means.
 
 
-@dataclass(frozen=True, kw_only=True)
-class Grid:
-    """Metrics as families of labels: `places[(family, label)]` is the number of the metric."""
-
-    families: Sequence[str]
-    labels: Sequence[str]
-    places: Mapping[tuple[str, str], int]
-
-
-def grid_of(names: Sequence[str]) -> Grid | None:
-    """`dice.liver`, `dice.spleen`, `nsd.liver`, ... as families and labels, where every family has every label."""
+def grid_of(names: Sequence[str]) -> dict[str, dict[str, int]] | None:
+    """`dice.liver`, `dice.spleen`, `nsd.liver`, ... as families of labels with the number of each name; None unless
+    every family has every label."""
     for separator in _SEPARATORS:
         if not all(separator in name for name in names):
             continue
@@ -415,7 +410,7 @@ def grid_of(names: Sequence[str]) -> Grid | None:
                 labels = list(dict.fromkeys(part[second] for part in parts))
                 places = {(part[first], part[second]): number for number, part in enumerate(parts)}
                 if len(families) <= len(labels) and len(places) == len(families) * len(labels) == len(names):
-                    return Grid(families=families, labels=labels, places=places)
+                    return {family: {label: places[family, label] for label in labels} for family in families}
     return None
 
 
@@ -423,9 +418,14 @@ def _maps(teams: Teams, values: Sequence[CaseValues]) -> list[Exhibit]:
     grid = grid_of([each.metric.name for each in values]) or grid_of([each.metric.title for each in values])
     if grid is None:
         return [_map("Means of all metrics", teams, values, [each.title for each in values])]
-    titles = [_family_title(family, grid, values) for family in grid.families]
-    labels = ["mean of labels" if label == _MEAN else label.replace("_", " ") for label in grid.labels]
-    columns = [[values[grid.places[family, label]] for label in grid.labels] for family in grid.families]
+    titles = []
+    for family, places in grid.items():
+        # The common beginning of the titles, as in "Dice liver" and "Dice spleen"; that of the mean may be another.
+        words = [values[number].metric.title.split() for label, number in places.items() if label != _MEAN]
+        common = takewhile(lambda column: len(set(column)) == 1, zip(*words, strict=False))
+        titles.append(" ".join(column[0] for column in common) or family)
+    labels = ["mean of labels" if label == _MEAN else label.replace("_", " ") for label in places]
+    columns = [[values[number] for number in places.values()] for places in grid.values()]
     found = [[defined(each.means) for each in column] for column in columns]
     overview = figure_heatmap(
         "Labels by metric",
@@ -442,14 +442,6 @@ def _maps(teams: Teams, values: Sequence[CaseValues]) -> list[Exhibit]:
     )
     by_family = zip(titles, columns, strict=True)
     return [overview, *(_map(f"Means by label: {title}", teams, column, labels) for title, column in by_family)]
-
-
-def _family_title(family: str, grid: Grid, values: Sequence[CaseValues]) -> str:
-    """The common beginning of its titles, as in "Dice liver" and "Dice spleen"; the family's name where there is none.
-    The mean over labels may have a different title."""
-    words = [values[grid.places[family, label]].metric.title.split() for label in grid.labels if label != _MEAN]
-    common = [column[0] for column in takewhile(lambda column: len(set(column)) == 1, zip(*words, strict=False))]
-    return " ".join(common) or family
 
 
 def _map(title: str, teams: Teams, chosen: Sequence[CaseValues], columns: Sequence[str]) -> Exhibit:
@@ -469,7 +461,7 @@ def _map(title: str, teams: Teams, chosen: Sequence[CaseValues], columns: Sequen
     )
 
 
-def figure_heatmap(  # noqa: PLR0913  (a table, its two heads, and what is said of it)
+def figure_heatmap(  # noqa: PLR0913  (a table, its two heads, and its caption)
     title: str,
     caption: str,
     rows: Teams,

@@ -17,16 +17,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from podium.challenges import load_challenge
-from podium.challenges.base import LabelledVolume, Overlay
-from podium.challenges.freehand.format import FreehandFormat
+from podium.challenges.freehand.challenge import FreehandChallenge
 from podium.challenges.freehand.reading import FreehandPrediction, FreehandReference
+from podium.challenges.pictures import LabelledVolume, Overlay
 from podium.errors import UsageError
 from podium.evaluation import Task, find_challenge, prepare
 from podium.execution.executor import Executor
 from podium.platform.privacy import pseudonym
 from podium.platform.submission import open_submission
 from podium.readers.files import SafeFile, list_files
-from podium.sandbox.decoders import decoders
+from podium.sandbox.client import decoders
 from podium.tools.ranking.wording import count, figure
 from podium.tools.report.png import data_address, grey_levels, grey_window, png_file, reduced
 
@@ -42,11 +42,11 @@ _NO_VOLUMES = (
 
 @dataclass(frozen=True, kw_only=True)
 class View:
-    """A picture as the template draws it: an image below paths, each with its CSS class. `said` stands below it,
+    """A picture as the template draws it: an image below paths, each with its CSS class. `caption` is shown below it,
     `described` is for those who cannot see it; `aspect` is the height of a pixel over its width."""
 
     title: str
-    said: str
+    caption: str
     described: str = ""
     width: int
     height: int
@@ -121,7 +121,7 @@ def _view(overlay: Overlay, layers: Sequence[str]) -> View:
     )
     return View(
         title=overlay.title,
-        said=", ".join(words),
+        caption=", ".join(words),
         described=f"Errors of the prediction over the reference. {described}.",
         width=width,
         height=height,
@@ -133,15 +133,15 @@ def _view(overlay: Overlay, layers: Sequence[str]) -> View:
 
 
 def _trajectory(
-    files: FreehandFormat, case: str, prediction: FreehandPrediction, reference: FreehandReference
+    files: FreehandChallenge, case: str, prediction: FreehandPrediction, reference: FreehandReference
 ) -> list[View]:
     """The 3-D path of a scan and its errors over the frames, as `podium freehand plot` draws them."""
     from podium.tools.freehand import draw_trajectory, scan_trajectory  # not in the image, which has other pages
 
     found = scan_trajectory(files.read_reference(reference), prediction, grid=files.grid, threads=1)
     address = data_address(draw_trajectory(found, title=case))
-    said = "trajectory and errors over the frames"
-    return [View(title="trajectory", said=said, width=1200, height=600, image=address)]
+    caption = "trajectory and errors over the frames"
+    return [View(title="trajectory", caption=caption, width=1200, height=600, image=address)]
 
 
 @dataclass(frozen=True)
@@ -164,7 +164,7 @@ class OverlaySource:
             raise UsageError("The folder given with --images does not exist.", detail=str(images))
         folder = find_challenge(ground_truth, challenge)
         loaded = load_challenge(folder)
-        with decoders(libraries=loaded.format.libraries, logged=False):
+        with decoders(libraries=loaded.libraries, logged=False):
             listed = list_files(images, trusted=True).files if images else ()
             yield cls(prepare(folder, loaded, executor), listed, executor, viewer)
 
@@ -201,26 +201,31 @@ class OverlaySource:
 
         Pseudonyms are resolved with the ground truth.
         """
-        rows = {self._true_name(case, label): case for case in captions}
+        rows = {}
+        for row in captions:
+            names = (name for name in self.task.references if row in (name, pseudonym(name, key=self.task.digest)))
+            case = next(names, None)
+            if case is None:
+                raise UsageError(f"{label} has the case '{row}', which this ground truth does not have.")
+            rows[case] = row
         challenge = self.task.challenge
-        limit = challenge.format.submission_bytes(list(self.task.shapes.values()))
+        limit = challenge.submission_bytes(list(self.task.shapes.values()))
         with open_submission(submission, max_bytes=limit, shape=self.task.folder.common.submission) as opened:
-            collected = challenge.format.collect(opened, self.task.references.keys())
-            lost = sorted(set(rows) - set(collected.predictions))
-            if lost:
+            collected = challenge.pair(opened, self.task.references.keys())
+            missing = sorted(set(rows) - set(collected.predictions))
+            if missing:
                 raise UsageError(
-                    f"{submission} has no prediction for '{lost[0]}', which is scored in {label}; "
+                    f"{submission} has no prediction for '{missing[0]}', which is scored in {label}; "
                     "give the submission that this file was made from."
                 )
 
             def draw(case: str) -> OverlayPicture | None:
                 prediction, reference = collected.predictions[case], self.task.references[case]
                 row, caption = rows[case], captions[rows[case]]
-                if isinstance(challenge.format, FreehandFormat):
-                    views = _trajectory(challenge.format, case, prediction, reference)
+                if isinstance(challenge, FreehandChallenge):
+                    views = _trajectory(challenge, case, prediction, reference)
                     return OverlayPicture(row=row, title=case, caption=caption, views=views)
-                drawer = challenge.overlays
-                overlays = drawer.draw(case, prediction, reference, self.images) if drawer else ()
+                overlays = challenge.overlays(case, prediction, reference, self.images)
                 volumes = [packed_volume(each.volume) for each in overlays if self.viewer and each.volume is not None]
                 if not overlays:
                     return None
@@ -235,13 +240,6 @@ class OverlaySource:
             elif outcome.value is not None:
                 pictures.append(outcome.value)
         return pictures
-
-    def _true_name(self, case: str, label: str) -> str:
-        known = self.task.references
-        found = next((name for name in known if case in (name, pseudonym(name, key=self.task.digest))), None)
-        if found is None:
-            raise UsageError(f"{label} has the case '{case}', which this ground truth does not have.")
-        return found
 
 
 # Volumes for the viewer.

@@ -20,7 +20,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from podium import __version__
-from podium.errors import UsageError, missing_packages
+from podium.errors import UsageError
+from podium.kernel import whole_file
+from podium.packages import missing_packages
 from podium.tools.ranking.wording import on_one_line
 from podium.tools.report.vega import CONFIG, DARK, FONT, LIGHT, Spec, Teams, plain_colours
 
@@ -146,7 +148,7 @@ def has_charts() -> bool:
 
 def _drawing(exhibit: Exhibit, name: str) -> str:
     """The chart as SVG. Vega numbers clip paths over the life of a process: here per chart, with its name. The font is
-    said once, and screen readers get the description alone."""
+    given once, and screen readers get the description alone."""
     import vl_convert
 
     width = exhibit.chart.get("width")
@@ -198,30 +200,24 @@ def render(drawings: Drawings, viewer: Sequence[str] = (), **content: Any) -> Re
     if viewer:
         scripts += [viewer[0], f"{viewer[1]}\n{_template('viewer.js')}"]
     no_charts = missing_packages("vl-convert-python", extra="report").replace("This command", "A page with charts")
-    page = (
-        _environment()
-        .get_template("page.html.jinja")
-        .render(
-            stylesheet=_stylesheet(),
-            scripts=scripts,
-            policy=_policy(_stylesheet(), scripts),
-            has_charts=is_live,
-            has_viewer=bool(viewer),
-            shared={"config": CONFIG, "teams": teams.names if teams else [], "labels": teams.labels if teams else []},
-            no_charts=no_charts if exhibits and not is_live else "",
-            metrics=list(dict.fromkeys(each.metric for each in exhibits if each.metric)),
-            podium_version=__version__,
-            **{"podium": (), "more_on_the_podium": "", **content},
-        )
-    )
-    return Report(page=page, exhibits=exhibits)
-
-
-def _policy(style: str, scripts: Sequence[str]) -> str:
-    """The browser runs these scripts and this style alone; nothing is loaded or evaluated."""
+    style = f"{stylesheet_variables()}{_template('page.css')}"
+    # The browser runs these scripts and this style alone; nothing is loaded or evaluated.
     hashes = [f"'sha256-{b64encode(sha256(each.encode()).digest()).decode()}'" for each in (style, *scripts)]
     sources = f"style-src {hashes[0]}; script-src {' '.join(hashes[1:])}; img-src data:"
-    return f"default-src 'none'; base-uri 'none'; form-action 'none'; {sources}"
+    template = _environment().get_template("page.html.jinja")
+    page = template.render(
+        stylesheet=style,
+        scripts=scripts,
+        policy=f"default-src 'none'; base-uri 'none'; form-action 'none'; {sources}",
+        has_charts=is_live,
+        has_viewer=bool(viewer),
+        shared={"config": CONFIG, "teams": teams.names if teams else [], "labels": teams.labels if teams else []},
+        no_charts=no_charts if exhibits and not is_live else "",
+        metrics=list(dict.fromkeys(each.metric for each in exhibits if each.metric)),
+        podium_version=__version__,
+        **{"podium": (), "more_on_the_podium": "", **content},
+    )
+    return Report(page=page, exhibits=exhibits)
 
 
 @cache
@@ -236,9 +232,8 @@ def _library() -> str:
     made: str = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;")
     with suppress(OSError):
         folder.mkdir(parents=True, exist_ok=True)
-        unfinished = kept.with_suffix(f".{os.getpid()}")
-        unfinished.write_text(made, "utf-8", newline="\n")
-        unfinished.replace(kept)
+        with whole_file(kept) as temporary:
+            temporary.write_text(made, "utf-8", newline="\n")
     return made
 
 
@@ -272,11 +267,6 @@ def _json(content: object) -> "Markup":
 
     text = json.dumps(content, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     return Markup(text.replace("<", "\\u003c"))  # noqa: S704  (nothing in it can end the element)
-
-
-@cache
-def _stylesheet() -> str:
-    return f"{stylesheet_variables()}{_template('page.css')}"
 
 
 def _template(name: str) -> str:

@@ -26,14 +26,10 @@ def png_file(image: NDArray[np.uint8], *, compress: Callable[[bytes], bytes] = s
     filtered[:, 1] = image[:, 0]
     np.subtract(image[:, 1:], image[:, :-1], out=filtered[:, 2:])
     header = struct.pack(">IIBBBBB", width, height, 8, 0, 0, 0, 0)
-    return b"\x89PNG\r\n\x1a\n" + b"".join(
-        _chunk(kind, data)
-        for kind, data in ((b"IHDR", header), (b"IDAT", compress(filtered.tobytes())), (b"IEND", b""))
-    )
-
-
-def _chunk(kind: bytes, data: bytes) -> bytes:
-    return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+    png = b"\x89PNG\r\n\x1a\n"
+    for kind, data in ((b"IHDR", header), (b"IDAT", compress(filtered.tobytes())), (b"IEND", b"")):
+        png += struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+    return png
 
 
 def grey_window(image: NDArray[Any]) -> tuple[float, float]:

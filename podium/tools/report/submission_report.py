@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from podium import __version__
-from podium.challenges.base import AnyChallenge, Diagram, FigureGrid
+from podium.challenges.challenge import AnyChallenge
+from podium.challenges.pictures import Diagram, FigureGrid
 from podium.errors import UsageError
 from podium.figures import Figures
 from podium.metrics import Floats
@@ -18,8 +19,7 @@ from podium.metrics.displacement import stretched
 from podium.platform.metrics_file import CaseResult, Status
 from podium.tools.ranking.documents import Cohort, TeamFile
 from podium.tools.ranking.facts import figure_at, gather_facts
-from podium.tools.ranking.official import Bootstrap
-from podium.tools.ranking.rank import aggregate_columns
+from podium.tools.ranking.rank import Bootstrap, aggregate_columns
 from podium.tools.ranking.result import NARROW_BELOW
 from podium.tools.ranking.schemes import RankingOptions
 from podium.tools.ranking.wording import (
@@ -28,9 +28,9 @@ from podium.tools.ranking.wording import (
     confidence_words,
     count,
     figure,
-    lost_words,
     on_one_line,
     undefined_words,
+    unscored_words,
 )
 from podium.tools.report import vega
 from podium.tools.report.exhibits import (
@@ -60,7 +60,6 @@ from podium.tools.report.vega import Teams, f, layer, layered, q, tips
 
 CONFIDENCE = 0.95
 REPLICATES = 1000
-_NO_CASES = "The organisers publish no per-case results, so only the scores can be shown."
 _BINS = 21
 _MOST_LINES, _MOST_POINTS, _TABLE_ROWS = 60, 160, 24
 _LONGEST = 1_000_000  # values of a curve; a file that declares more is not trusted
@@ -74,19 +73,30 @@ def submission_report(file: TeamFile, challenge: AnyChallenge, pictures: CasePic
     metrics = shown_metrics(challenge, content.results)
     figures = Drawings(files=False)
     scores = _scores(challenge, content.aggregates, score_intervals(file, challenge))
-    notes = [] if content.results else [_NO_CASES]
+    notes = []
+    if not content.results:
+        notes.append("The organisers publish no per-case results, so only the scores can be shown.")
     sections = [Section("result", "Result", "Result", [_summary(file)], notes, tables=[scores])]
     cases = _cases(file, metrics, {each.row for each in overlays})
     if cases.rows:
-        words = [_case_words(content.results, metrics)]
-        sections.append(Section("cases", "Cases", "Cases", words, pictures.notes, cases=cases, overlays=overlays))
+        words = f"Failed and missing cases come first, then the worst {metrics[0].title}." if metrics else ""
+        if any(row.status != "scored" for row in content.results):
+            words += (
+                " Each failed or missing case counts with the worst value of everything that teams are ranked by. Fix "
+                "them first: nothing else gains as much."
+            )
+        sections.append(Section("cases", "Cases", "Cases", [words], pictures.notes, cases=cases, overlays=overlays))
     distributions = (
         distribution(metric, [(row.case, row.status, value_of(row, metric)) for row in content.results], column=column)
         for column, metric in enumerate(metrics, FIRST_METRIC_COLUMN)
     )
+    by_curve = (
+        (curve, {row.case: values for row in content.results if (values := curve_of(row.metrics, curve)) is not None})
+        for curve in challenge.scoreboard.curves
+    )
     for anchor, nav, title, exhibits in (
         ("pictures", "All cases", "All cases", _pictures(challenge, content.results, content.aggregates)),
-        ("curves", "Along a case", "Along a case", _curves(challenge, content.results)),
+        ("curves", "Along a case", "Along a case", [curves(curve, cases) for curve, cases in by_curve if cases]),
         ("metrics", "Metrics", "Metric by metric", list(distributions)),
     ):
         if exhibits:
@@ -147,8 +157,8 @@ def worst_of_submission(file: TeamFile, challenge: AnyChallenge) -> dict[str, st
 def _summary(file: TeamFile) -> str:
     counts = file.content.counts
     words = f"{counts.scored} of {count(counts.expected, 'case')} were scored."
-    if lost := lost_words(counts.failed, counts.missing).replace(", ", " and "):
-        words += f" {lost}: each counts with the worst value of everything that teams are ranked by."
+    if unscored := unscored_words(counts.failed, counts.missing).replace(", ", " and "):
+        words += f" {unscored}: each counts with the worst value of everything that teams are ranked by."
     if counts.unmatched:
         files = count(counts.unmatched, "submitted file or job", "submitted files or jobs")
         words += f" {files} did not belong to any case."
@@ -170,14 +180,6 @@ def _scores(challenge: AnyChallenge, aggregates: Figures, intervals: Mapping[str
             rows.append((column.title, NO_VALUE, NOTHING, NOTHING, column.direction))
     head = ("Figure", "Value", f"{confidence_words(CONFIDENCE)} interval", "SD over cases", "Better is")
     return Table(head=head, rows=rows, caption="Scores")
-
-
-def _curves(challenge: AnyChallenge, rows: Sequence[CaseResult]) -> list[Exhibit]:
-    by_case = (
-        (curve, {row.case: values for row in rows if (values := curve_of(row.metrics, curve)) is not None})
-        for curve in challenge.scoreboard.curves
-    )
-    return [curves(curve, cases) for curve, cases in by_case if cases]
 
 
 def curve_of(figures: Figures, curve: Curve) -> Sequence[float | None] | None:
@@ -206,7 +208,7 @@ def _follow(value: Any, path: Sequence[str]) -> Any:
 
 def _pictures(challenge: AnyChallenge, rows: Sequence[CaseResult], aggregates: Figures) -> list[Exhibit]:
     """Curves, scatter plots and grids of figures over all cases, as far as the rows contain their data."""
-    if challenge.pictures is None or not rows:
+    if not rows:
         return []
     return [
         diagram(each) if isinstance(each, Diagram) else _grid(each)
@@ -215,7 +217,7 @@ def _pictures(challenge: AnyChallenge, rows: Sequence[CaseResult], aggregates: F
 
 
 def _grid(grid: FigureGrid) -> Exhibit:
-    values = np.array([[np.nan if value is None else value for value in row] for row in grid.values])
+    values = np.array(grid.values, dtype=np.float64)
     rows, caption, ways = Teams(grid.rows), "Means over all cases.", grid.directions
     return figure_heatmap(grid.title, caption, rows, grid.columns, values=values, directions=ways, corner=grid.corner)
 
@@ -242,24 +244,18 @@ def _cases(file: TeamFile, metrics: Sequence[Metric], pictures: Collection[str])
     return CasesOfTeam(team=0, name=file.team, head=head, rows=rows, note=shown_words(len(rows), len(order)))
 
 
-def _case_words(results: Sequence[CaseResult], metrics: Sequence[Metric]) -> str:
-    words = f"Failed and missing cases come first, then the worst {metrics[0].title}." if metrics else ""
-    if any(row.status != "scored" for row in results):
-        words += (
-            " Each failed or missing case counts with the worst value of everything that teams are ranked by. Fix them "
-            "first: nothing else gains as much."
-        )
-    return words
-
-
 def _methods(file: TeamFile, metrics: Sequence[Metric]) -> str:
     content = file.content
     words = (
         f"Scored by the rules of '{content.challenge}', version {content.version}; report made by Podium {__version__}."
     )
-    bounded = [f"{metric.title} {_range(metric)}" for metric in metrics]
-    if bounded:
-        words += f" Ranges: {'; '.join(bounded)}."
+    ranges = [
+        f"{each.title} {figure(each.lowest)} to {figure(each.highest)}{f' {each.unit}' if each.unit else ''} "
+        f"({each.direction} is better)"
+        for each in metrics
+    ]
+    if ranges:
+        words += f" Ranges: {'; '.join(ranges)}."
     if content.results:
         words += (
             f" Intervals are {confidence_words(CONFIDENCE)} percentiles of {REPLICATES:,} bootstrap replicates over "
@@ -268,11 +264,6 @@ def _methods(file: TeamFile, metrics: Sequence[Metric]) -> str:
         if len(content.results) < NARROW_BELOW:
             words += f" Over fewer than {NARROW_BELOW} cases (here {len(content.results)}) they are too narrow."
     return words + " Quartiles are by linear interpolation."
-
-
-def _range(metric: Metric) -> str:
-    unit = f" {metric.unit}" if metric.unit else ""
-    return f"{figure(metric.lowest)} to {figure(metric.highest)}{unit} ({metric.direction} is better)"
 
 
 # The charts.
@@ -288,15 +279,15 @@ def distribution(metric: Metric, cases: Sequence[tuple[str, Status, float | None
         for height, (low, high) in zip(heights, pairwise(edges), strict=True)
         if height
     ]
-    told = "No case has a value."
+    finding = "No case has a value."
     if summary:
         number = count(int(summary["n"]), "case")
-        told = f"Median {figure(summary['median'])}, mean {figure(summary['mean'])} over {number}."
-    lost = sum(status != "scored" and value is not None for _, status, value in cases)
-    filled = f" {count(lost, 'failed or missing case')} included." if lost else ""
+        finding = f"Median {figure(summary['median'])}, mean {figure(summary['mean'])} over {number}."
+    unscored = sum(status != "scored" and value is not None for _, status, value in cases)
+    filled = f" {count(unscored, 'failed or missing case')} included." if unscored else ""
     without = len(cases) - len(ordered)
     left_out = f" {count(without, 'case')} without a value left out." if without else ""
-    caption = f"{told} The line is the median, the diamond the mean.{filled}{left_out}"
+    caption = f"{finding} The line is the median, the diamond the mean.{filled}{left_out}"
     marks = [{"median": summary["median"], "mean": summary["mean"]}] if summary else []
     title = f"{title_of(metric)}, {metric.direction} is better"
     dots = [
@@ -345,13 +336,13 @@ def curves(curve: Curve, cases: Mapping[str, Sequence[float | None]]) -> Exhibit
         if (summary := summarise(defined(column)))
     ]
     spoken = f" {curve.unit}" if curve.unit else ""
-    told = "No case has a value."
+    finding = "No case has a value."
     if means:
-        told = f"The mean runs from {figure(means[0]['mean'])} to {figure(means[-1]['mean'])}{spoken}."
+        finding = f"The mean runs from {figure(means[0]['mean'])} to {figure(means[-1]['mean'])}{spoken}."
     drawn = f" {_MOST_LINES} of {len(table):,} cases are drawn." if len(table) > _MOST_LINES else ""
     caption = (
-        f"{told} Thin lines are {count(len(table), 'case')}, the thick line is the mean of those that are long enough, "
-        f"the band their middle half.{drawn}"
+        f"{finding} Thin lines are {count(len(table), 'case')}, the thick line is the mean of those that are long "
+        f"enough, the band their middle half.{drawn}"
     )
     title = f"{title_of(curve)}, {curve.direction} is better"
     rows = []
@@ -426,8 +417,8 @@ def diagram(data: Diagram) -> Exhibit:
         layer("rule", vega.DASHED, data="levels", y=q("y"), tooltip=tips("text")),
         layer("text", {"align": "right", "dy": -8}, data="levels", x=right, y=q("y"), text=f("text")),
     ]
-    chart = layered(f"{data.y} over {data.x}. {data.told}", layers, **rows, height=320)
-    return Exhibit(data.title, data.told, chart, Table(("", data.x, data.y), cells))
+    chart = layered(f"{data.y} over {data.x}. {data.caption}", layers, **rows, height=320)
+    return Exhibit(data.title, data.caption, chart, Table(("", data.x, data.y), cells))
 
 
 def _thinned(points: Sequence[tuple[float, float]], most: int) -> list[tuple[float, float]]:

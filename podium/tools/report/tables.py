@@ -8,27 +8,27 @@ from typing import Any
 
 import numpy as np
 
+from podium.errors import listed
 from podium.metrics.declaration import Metric
-from podium.tools.ranking.output import TableColumn, figure_rows, rank_range, table_columns, team_rows
-from podium.tools.ranking.result import Arena, Calibration, Consensus, Interval, Ranking, Team
+from podium.tools.ranking.calibration import Calibration, figure_rows, team_rows
+from podium.tools.ranking.output import consensus_columns, table_columns
+from podium.tools.ranking.prose import sentences
+from podium.tools.ranking.result import Arena, Consensus, Ranking, Team
 from podium.tools.ranking.wording import (
     NO_VALUE,
     NOTHING,
+    Interval,
     chance,
     column_decimals,
     confidence_words,
-    count,
     even_decimals,
     figure,
     fixed,
     interval_words,
-    listed,
-    lost_words,
     probability,
-    with_interval,
 )
 from podium.tools.report.exhibits import CaseValues, case_values
-from podium.tools.report.overlays import CasePictures, OverlayPicture
+from podium.tools.report.overlays import CasePictures
 from podium.tools.report.page import Table
 
 OVERLAYS = 4
@@ -44,123 +44,32 @@ _WHY_SAME = (
 )
 
 
-@dataclass(frozen=True, kw_only=True)
-class FinalCell:
-    """A cell of the final table, in the order in which the page shows its parts; `ranks` are drawn too."""
-
-    kind: str
-    text: str
-    ranks: tuple[int, int] | None = None
-    interval: str = ""
-    remark: str = ""
-
-
-@dataclass(frozen=True, kw_only=True)
-class FinalRow:
-    """A team in the final table; `anchor` is its place on the page, where it has one."""
-
-    rank: str
-    name: str
-    anchor: str = ""
-    is_finalist: bool = False
-    starts_group: bool = False
-    cells: Sequence[FinalCell]
-
-
-@dataclass(frozen=True, kw_only=True)
-class FinalTable:
-    """The final table, with rank and team before the `columns`; `files` have it too."""
-
-    columns: Sequence[TableColumn]
-    rows: Sequence[FinalRow]
-    note: str
-    files: Mapping[str, str]
-
-
-def final_table(ranking: Ranking) -> FinalTable:
-    """The columns of `table_columns` as the page shows them."""
-    columns = table_columns(ranking)
+def final_table(ranking: Ranking) -> dict[str, Any]:
+    """What the page shows: rank and team before the columns of `table_columns`; `files` have the table too."""
     rows = [
-        FinalRow(
-            rank=rank_words(team),
-            name=team.name,
-            anchor=anchor(number),
-            is_finalist=team.finalist,
-            starts_group=number > 0 and team.group != ranking.teams[number - 1].group,
-            cells=[_final_cell(column, number) for column in columns],
-        )
+        {
+            "rank": rank_words(team),
+            "name": team.name,
+            "anchor": anchor(number),
+            "is_finalist": team.finalist,
+            "starts_group": number > 0 and team.group != ranking.teams[number - 1].group,
+        }
         for number, team in enumerate(ranking.teams)
     ]
-    return FinalTable(
-        columns=columns, rows=rows, note=_note(ranking), files={"CSV": "ranking.csv", "LaTeX": "ranking.tex"}
-    )
+    note, files = " ".join(sentences("table_note", ranking=ranking)), {"CSV": "ranking.csv", "LaTeX": "ranking.tex"}
+    return {"columns": table_columns(ranking), "rows": rows, "note": note, "files": files}
 
 
-def consensus_table(consensus: Consensus) -> FinalTable:
-    """Mean rank, what the bootstrap says about it, and the rank in every task."""
-    means, ends, stable = consensus.mean_ranks, consensus.mean_rank_intervals, consensus.stability
-    columns = [TableColumn("Mean rank", means, intervals=ends, decimals=2, kind="score")]
-    if stable:
-        wins = [chance(each, cases=consensus.cases) for each in stable.win_probabilities]
-        columns.append(TableColumn(f"Rank, {confidence_words(consensus.confidence)} interval", stable.rank_intervals))
-        columns.append(TableColumn("Chance of winning", wins))
-    if consensus.kemeny:
-        columns.append(TableColumn("Kemeny place", [consensus.kemeny.index(team) + 1 for team in consensus.teams]))
-    columns += [TableColumn(task, ranks) for task, ranks in zip(consensus.tasks, consensus.ranks, strict=True)]
+def consensus_table(consensus: Consensus) -> dict[str, Any]:
+    """`final_table` with the columns of `consensus_columns`; teams have no place of their own on the page."""
     ranks = Counter(consensus.consensus_ranks)
+    plain = {"anchor": "", "is_finalist": False, "starts_group": False}
     rows = [
-        FinalRow(
-            rank=f"{rank}{'=' if ranks[rank] > 1 else ''}",
-            name=consensus.teams[number],
-            cells=[_final_cell(each, number) for each in columns],
-        )
-        for number, rank in enumerate(consensus.consensus_ranks)
+        {"rank": f"{rank}{'=' if ranks[rank] > 1 else ''}", "name": name, **plain}
+        for name, rank in zip(consensus.teams, consensus.consensus_ranks, strict=True)
     ]
     note = "Teams of equal rank are marked with =. The last columns are the ranks in the tasks."
-    return FinalTable(columns=columns, rows=rows, note=note, files={"CSV": "consensus.csv"})
-
-
-def _final_cell(column: TableColumn, number: int) -> FinalCell:
-    cell, interval = column.cells[number], column.interval(number)
-    remark = column.remarks[number] if column.remarks else ""
-    if cell is None or isinstance(cell, str):
-        return FinalCell(kind=column.kind, text=cell or NOTHING, remark=remark)
-    if isinstance(cell, tuple):
-        return FinalCell(kind=column.kind, text=rank_range(cell, " to "), ranks=cell, remark=remark)
-    text = fixed(cell, column.decimals)
-    spread = column.spreads[number] if column.spreads and interval is None else None
-    if spread is not None:
-        text += f" ± {fixed(spread, column.decimals)}"
-    return FinalCell(kind=column.kind, text=text, interval=interval_words(interval, column.decimals), remark=remark)
-
-
-def _note(ranking: Ranking) -> str:
-    words = ["Teams of equal rank are marked with =."]
-    shown = sum(column.headline for column in ranking.columns)
-    if shown < len(ranking.columns):
-        words.append(f"{shown} of {len(ranking.columns)} figures are shown; ranking.csv has all.")
-    confidence = confidence_words(ranking.methods.confidence)
-    if ranking.deciding.score_intervals is not None or any(column.intervals for column in ranking.columns):
-        words.append(f"Below a figure is its {confidence} interval over cases.")
-    if ranking.not_resampled:
-        words.append(f"One figure per team, so without an interval: {listed(list(ranking.not_resampled))}.")
-    if any(column.errors and not column.intervals for column in ranking.columns if column.headline):
-        words.append("± is the standard deviation over cases.")
-    if ranking.differences:
-        words.append(
-            "A line between two teams separates groups: teams in the same group do not differ significantly from the "
-            "group's best team."
-        )
-    elif ranking.arena is not None and any(team.group is not None for team in ranking.teams):
-        words.append("Groups are the arena's: the votes do not separate the teams of a group.")
-    if any(team.failed or team.missing for team in ranking.teams):
-        words.append("Failed and missing cases count with the worst value of everything that teams are ranked by.")
-    if ranking.deciding.stability is not None:
-        words.append(
-            "The intervals and the chance of winning come from resampling the cases with replacement; a shared first "
-            "place counts as an equal part of a win."
-        )
-    return " ".join(words)
+    return {"columns": consensus_columns(consensus), "rows": rows, "note": note, "files": {"CSV": "consensus.csv"}}
 
 
 def differences_table(ranking: Ranking) -> Table | None:
@@ -201,12 +110,10 @@ def arena_tables(arena: Arena, teams: Sequence[Team]) -> tuple[list[str], Table]
     words = []
     if arena.votes is not None and arena.raters is not None and arena.cases is not None:
         words.append(f"{arena.raters} raters gave {arena.votes:,} votes on {arena.cases} cases.")
-    if arena.stop_rule_holds is not None:
-        words.append(
-            "The stop rule holds."
-            if arena.stop_rule_holds
-            else " ".join(["The stop rule does not hold.", *arena.stop_rule_missing])
-        )
+    if arena.stop_rule_holds:
+        words.append("The stop rule holds.")
+    elif arena.stop_rule_holds is not None:
+        words.append(" ".join(["The stop rule does not hold.", *arena.stop_rule_missing]))
     finalists = [(team, found) for team, found in zip(teams, arena.teams, strict=True) if found is not None]
     counts = {
         name.capitalize(): [figure(getattr(found, name)) for _, found in finalists]
@@ -226,18 +133,12 @@ def arena_tables(arena: Arena, teams: Sequence[Team]) -> tuple[list[str], Table]
 def calibration_tables(calibration: Calibration) -> list[Table]:
     """Agreement and biases of the judge, and the teams by votes, by the judge and by both."""
     interval = f"{confidence_words(calibration.confidence)} interval"
+    agreement, won = "Agreement and biases", f"Comparisons won out of 100, with {interval}s"
+    head = ("Judge and clinicians", "Value", interval, "Of")
+    teams = ("Team", "By votes", "By the judge", "By both", "Votes", "Worth votes")
     return [
-        Table(
-            ("Judge and clinicians", "Value", interval, "Of"),
-            figure_rows(calibration),
-            "Agreement and biases",
-            kind="words phrases",
-        ),
-        Table(
-            head=("Team", "By votes", "By the judge", "By both", "Votes", "Worth votes"),
-            rows=team_rows(calibration),
-            caption=f"Comparisons won out of 100, with {interval}s",
-        ),
+        Table(head, figure_rows(calibration), agreement, kind="words phrases"),
+        Table(teams, team_rows(calibration), won),
     ]
 
 
@@ -246,7 +147,7 @@ def calibration_tables(calibration: Calibration) -> list[Table]:
 
 @dataclass(frozen=True, kw_only=True)
 class CaseRow:
-    """A case in a team's table: its values with `lost` ones, which the rules put in; `picture` where it has one."""
+    """A case in a team's table: its values, each with whether the rules filled it in; `picture` where it has one."""
 
     anchor: str
     case: str
@@ -267,33 +168,21 @@ class CasesOfTeam:
     note: str = ""
 
 
-@dataclass(frozen=True, kw_only=True)
-class TeamPage:
-    """What the page shows about one team."""
-
-    anchor: str
-    rank: str
-    name: str
-    summary: str
-    strengths: str
-    standing: Table
-    cases: CasesOfTeam
-    overlays: Sequence[OverlayPicture]
-
-
-def team_pages(ranking: Ranking, values: Sequence[CaseValues], pictures: CasePictures) -> list[TeamPage]:
-    """In the order of the ranking."""
+def team_pages(ranking: Ranking, values: Sequence[CaseValues], pictures: CasePictures) -> list[dict[str, Any]]:
+    """What the page shows about every team, in the order of the ranking."""
+    decimals = column_decimals(ranking.deciding.scores)
+    titles = {metric.name: metric.title for metric in ranking.metrics}
     return [
-        TeamPage(
-            anchor=anchor(row),
-            rank=rank_words(team),
-            name=team.name,
-            summary=_summary(ranking, row),
-            strengths=_strengths(row, values),
-            standing=_standing(row, values),
-            cases=_team_cases(ranking, values, row, {each.row for each in pictures.of(team.name)}),
-            overlays=pictures.of(team.name),
-        )
+        {
+            "anchor": anchor(row),
+            "rank": rank_words(team),
+            "name": team.name,
+            "summary": " ".join(sentences("team", ranking=ranking, row=row, decimals=decimals, titles=titles)),
+            "strengths": _strengths(row, values),
+            "standing": _standing(row, values),
+            "cases": _team_cases(ranking, values, row, {each.row for each in pictures.of(team.name)}),
+            "overlays": pictures.of(team.name),
+        }
         for row, team in enumerate(ranking.teams)
     ]
 
@@ -358,35 +247,6 @@ def anchor(row: int) -> str:
 def rank_words(team: Team) -> str:
     """`3`, `3=` for a shared rank, a dash for an unranked team."""
     return figure(team.rank) + ("=" if team.tied_with else "")
-
-
-def _summary(ranking: Ranking, row: int) -> str:
-    team, deciding = ranking.teams[row], ranking.deciding
-    place = "Not ranked" if team.rank is None else f"Rank {team.rank} of {len(ranking.teams)}"
-    if team.tied_with:
-        place += f", shared with {listed(list(team.tied_with[:5]))}"
-        if len(team.tied_with) > 5:
-            place += " and others"
-    decimals = column_decimals(deciding.scores)
-    words = f"{place}. {deciding.score_title}: {with_interval(team.score, team.score_interval, decimals)}."
-    if deciding.stability is not None:
-        low, high = deciding.stability.rank_intervals[row]
-        win = chance(deciding.stability.win_probabilities[row], cases=len(ranking.cases))
-        span = f"rank {low}" if low == high else f"ranks {low} to {high}"
-        words += f" {confidence_words(ranking.methods.confidence)} interval: {span}; chance of winning: {win}."
-    words += f" {team.scored} of {count(team.expected, 'case')} scored"
-    lost = lost_words(team.failed, team.missing)
-    words += f" ({lost})." if lost else "."
-    if team.unmatched:
-        words += (
-            f" {count(team.unmatched, 'submitted file or job', 'submitted files or jobs')} did not belong to any case."
-        )
-    for tests in ranking.significance[:1]:
-        beaten = sum(tests.significant_holm[row])
-        beaten_by = sum(other[row] for other in tests.significant_holm)
-        title = next((metric.title for metric in ranking.metrics if metric.name == tests.metric), tests.metric)
-        words += f" In {title}, significantly better than {count(beaten, 'team')} and worse than {beaten_by} (Holm)."
-    return words
 
 
 def _strengths(row: int, values: Sequence[CaseValues]) -> str:

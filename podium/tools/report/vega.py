@@ -9,7 +9,9 @@
 """
 
 import re
+import textwrap
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from podium.tools.ranking.wording import NOTHING, on_one_line
@@ -146,18 +148,12 @@ def f(field: str) -> Spec:
     return {"field": field}
 
 
-def q(field: str, **more: Any) -> Spec:
-    """A quantitative field; the shorthand is that of Vega-Lite's libraries."""
-    return {"field": field, "type": "quantitative", "title": None, **more}
+def _typed(kind: str, field: str, **more: Any) -> Spec:
+    return {"field": field, "type": kind, "title": None, **more}
 
 
-def o(field: str, **more: Any) -> Spec:
-    """An ordinal field."""
-    return {"field": field, "type": "ordinal", "title": None, **more}
-
-
-def nominal(field: str, **more: Any) -> Spec:
-    return {"field": field, "type": "nominal", "title": None, **more}
+q, o, nominal = (partial(_typed, kind) for kind in ("quantitative", "ordinal", "nominal"))
+"""Fields by their type, in the shorthand of Vega-Lite's libraries."""
 
 
 def rank_axis(field: str, teams: Teams) -> Spec:
@@ -191,11 +187,6 @@ def tips(*fields: str) -> list[Spec]:
 
 
 def wrapped(words: str) -> list[str]:
-    """The words on lines of at most fifteen characters."""
-    lines: list[str] = []
-    for word in on_one_line(words).split():
-        if lines and len(lines[-1]) + 1 + len(word) <= 15:
-            lines[-1] += f" {word}"
-        else:
-            lines.append(on_one_line(word, 15))
-    return lines
+    """The words on lines of at most fifteen characters; longer words are cut in the middle."""
+    lines = textwrap.wrap(on_one_line(words), 15, break_long_words=False, break_on_hyphens=False)
+    return [on_one_line(line, 15) for line in lines]

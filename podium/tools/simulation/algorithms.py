@@ -18,11 +18,11 @@ import time
 import uuid
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import Thread
-from typing import Any
 
 from podium.errors import PodiumError, UsageError
 from podium.kernel import signals_blocked
@@ -186,38 +186,35 @@ def find_algorithm(spec: str) -> Algorithm:
 
 def _load(module: str, name: str) -> Callable[[Path, Path], object]:
     try:
-        function = getattr(importlib.import_module(module), name)
+        function: Callable[[Path, Path], object] = getattr(importlib.import_module(module), name)
     except (ImportError, AttributeError) as error:
         raise UsageError(f"The function '{module}:{name}' cannot be loaded: {error}.") from None
     if not callable(function):
         raise UsageError(f"'{module}:{name}' is not a function.")
-    found: Callable[[Path, Path], object] = function
-    return found
+    return function
 
 
+@dataclass
 class Program(Algorithm):
     """A local program; `{input}`, `{output}` and `{cache}` in its arguments become the folders."""
 
-    def __init__(self, words: Sequence[str]) -> None:
-        self.words = tuple(words)
+    words: Sequence[str]
 
     def run(self, folders: Folders, *, timeout_seconds: float) -> None:
         command = list(self.words)
         for name in ("input", "output", "cache"):
             command = [word.replace(f"{{{name}}}", str(getattr(folders, name))) for word in command]
         try:
-            code, errors = run_program(command, folders, timeout_seconds=timeout_seconds)
+            _run_successfully(command, folders, timeout_seconds=timeout_seconds)
         except OSError as error:
             raise UsageError(f"The program '{self.words[0]}' cannot be started: {error.strerror}.") from None
-        if code != 0:
-            raise StepFailedError(_ended(code, errors))
 
 
+@dataclass
 class Function(Algorithm):
     """A Python function of two folders, in this process: it cannot be stopped when it takes too long."""
 
-    def __init__(self, function: Callable[[Path, Path], object]) -> None:
-        self.function = function
+    function: Callable[[Path, Path], object]
 
     def run(self, folders: Folders, *, timeout_seconds: float) -> None:  # noqa: ARG002
         try:
@@ -239,7 +236,10 @@ def find_container(image: str) -> Algorithm:
         raise UsageError("docker is not installed; an algorithm in a container needs a Docker engine.") from None
     if found.returncode != 0:
         raise UsageError(f"There is no local image '{image}', or no Docker engine is running.")
-    method = _api_method(json.loads(found.stdout)[0])
+    labels: dict[str, str] = json.loads(found.stdout)[0]["Config"]["Labels"] or {}
+    # As the platform reads it: case and surrounding spaces are ignored.
+    methods = [value.strip().lower() for name, value in labels.items() if name.strip().lower() == _API_LABEL]
+    method = methods[0] if methods else "exec"
     if method == "exec":
         return ExecContainer(image)
     if method == "invoke":
@@ -247,29 +247,19 @@ def find_container(image: str) -> Algorithm:
     raise UsageError(f"The label {_API_LABEL} of '{image}' is '{method}'; there are exec (the default) and invoke.")
 
 
-def _api_method(description: dict[str, Any]) -> str:
-    """As the platform reads it: case and surrounding spaces are ignored."""
-    labels: dict[str, str] = description["Config"]["Labels"] or {}
-    methods = [value.strip().lower() for name, value in labels.items() if name.strip().lower() == _API_LABEL]
-    return methods[0] if methods else "exec"
-
-
+@dataclass
 class ExecContainer(Algorithm):
     """An image whose entrypoint runs once per step and ends."""
 
-    def __init__(self, image: str) -> None:
-        self.image = image
+    image: str
 
     def run(self, folders: Folders, *, timeout_seconds: float) -> None:
         name = _new_name()
         options = (f"--name={name}", "--network=none", *_PLATFORM_LIMITS, *_volumes(folders))
-        command = ["docker", "run", *options, self.image]
         try:
-            code, errors = run_program(command, folders, timeout_seconds=timeout_seconds)
+            _run_successfully(["docker", "run", *options, self.image], folders, timeout_seconds=timeout_seconds)
         finally:
             _docker("rm", "--force", name)  # a container outlives its client
-        if code != 0:
-            raise StepFailedError(_ended(code, errors))
 
 
 class InvokeContainer(Algorithm):
@@ -348,8 +338,11 @@ class _Server:
         while time.monotonic() < deadline:
             address = self._require_running()
             self.folders.check_output()
+            connection = http.client.HTTPConnection(address, _PORT, timeout=min(timeout_seconds, _SECONDS_FOR_HEALTH))
             try:
-                status = _status_of_health(address, timeout=min(timeout_seconds, _SECONDS_FOR_HEALTH))
+                with closing(connection):
+                    connection.request("GET", "/health")
+                    status = connection.getresponse().status
             except (OSError, http.client.HTTPException):
                 answer = "there is no answer"
             else:
@@ -412,17 +405,7 @@ class _Server:
         """The end of the server's stderr. This ends the server, since only then is the output complete."""
         assert self._kept is not None
         _docker("kill", self._name)
-        self._kept.wait(_SECONDS_FOR_LAST_WORDS)
-        return self._kept.text
-
-
-def _status_of_health(address: str, *, timeout: float) -> int:
-    connection = http.client.HTTPConnection(address, _PORT, timeout=timeout)
-    try:
-        connection.request("GET", "/health")
-        return connection.getresponse().status
-    finally:
-        connection.close()
+        return self._kept.text(_SECONDS_FOR_LAST_WORDS)
 
 
 def _new_name() -> str:
@@ -448,6 +431,12 @@ def _docker(*arguments: str) -> "subprocess.CompletedProcess[str]":
 # Programs
 
 
+def _run_successfully(command: Sequence[str], folders: Folders, *, timeout_seconds: float) -> None:
+    code, errors = run_program(command, folders, timeout_seconds=timeout_seconds)
+    if code != 0:
+        raise StepFailedError(f"The algorithm ended with exit code {code}{_last_line(errors)}.")
+
+
 def run_program(command: Sequence[str], folders: Folders, *, timeout_seconds: float) -> tuple[int, str]:
     """The exit code and the end of stderr, of which no more is kept.
 
@@ -465,7 +454,10 @@ def run_program(command: Sequence[str], folders: Folders, *, timeout_seconds: fl
     ) as process:
         try:
             errors = _KeptErrors(process)
-            while not _has_ended(process, within_seconds=_SECONDS_BETWEEN_CHECKS):
+            while True:
+                with suppress(subprocess.TimeoutExpired):
+                    process.wait(timeout=_SECONDS_BETWEEN_CHECKS)
+                    break
                 folders.check_output()
                 if time.monotonic() > deadline:
                     raise StepFailedError(_too_long(timeout_seconds))
@@ -473,15 +465,9 @@ def run_program(command: Sequence[str], folders: Folders, *, timeout_seconds: fl
             with suppress(ProcessLookupError):  # Ctrl-C does not reach its separate session
                 os.killpg(process.pid, signal.SIGKILL)
             process.wait()
-        errors.wait(_SECONDS_FOR_REST)
+        text = errors.text(_SECONDS_FOR_REST)
     folders.check_output()
-    return process.returncode, errors.text
-
-
-def _has_ended(process: "subprocess.Popen[bytes]", *, within_seconds: float) -> bool:
-    with suppress(subprocess.TimeoutExpired):
-        process.wait(timeout=within_seconds)
-    return process.returncode is not None
+    return process.returncode, text
 
 
 class _KeptErrors:
@@ -493,13 +479,9 @@ class _KeptErrors:
         self._thread = Thread(target=self._read, daemon=True)
         self._thread.start()
 
-    def wait(self, seconds: float) -> bool:
-        """Whether all writers have ended within this time."""
+    def text(self, seconds: float) -> str:
+        """What was written once all writers have ended, or within this time."""
         self._thread.join(seconds)
-        return not self._thread.is_alive()
-
-    @property
-    def text(self) -> str:
         return self._end.decode(errors="replace")
 
     def _read(self) -> None:
@@ -510,10 +492,6 @@ class _KeptErrors:
 
 def _too_long(seconds: float) -> str:
     return f"The algorithm took longer than {seconds:g} seconds."
-
-
-def _ended(code: int, errors: str) -> str:
-    return f"The algorithm ended with exit code {code}{_last_line(errors)}."
 
 
 def _last_line(errors: str) -> str:

@@ -19,16 +19,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from podium.errors import Refused, UsageError
-from podium.errors import SimpleITK as sitk
 from podium.execution.executor import Executor
+from podium.kernel import whole_file
 from podium.metrics import Mask
 from podium.metrics.components import count_overlap, find_lesions, label_components
 from podium.metrics.lesions import voxel_dice
+from podium.packages import SimpleITK as sitk
 from podium.platform.jobs import case_of
 from podium.readers.files import SafeFile
 from podium.readers.formats import VOLUME_ENDINGS
 from podium.readers.volumes import read_label_volume, read_mask_volume
-from podium.sandbox.decoders import decoders, ensure_decoders
+from podium.sandbox.client import decoders, ensure_decoders
 from podium.tools.simulation.algorithms import OUTPUT_FOLDER, Algorithm, StepFailedError, find_algorithm
 from podium.tools.simulation.scribbles import Scribbles, Strategy, correct, read_scribbles, strategy_of, write_scribbles
 
@@ -190,24 +191,21 @@ class CaseRun:
         self.folder.mkdir(exist_ok=True)
         outcomes = self._earlier()
         yield from tuple(outcomes)
-        prediction, scribbles = self._state(len(outcomes))
+        earlier = [path for step in range(len(outcomes)) if (path := find_prediction(self.folder, step)) is not None]
+        prediction = _read_mask(earlier[-1], shape=self.reference.shape) if earlier else None
+        scribbles = read_scribbles(_scribbles_file(self.folder, len(outcomes) - 1)) if outcomes else Scribbles()
         with self.algorithm.case():
             for step in range(len(outcomes), self.plan.steps):
-                if step > 0 and self.reference.any():
-                    scribbles = self._next(scribbles, prediction, after_failure=outcomes[-1].status == "failed")
+                # A failed step leaves nothing to correct.
+                if prediction is not None and self.reference.any() and outcomes[-1].status != "failed":
+                    masks = {"prediction": _xyz(prediction), "reference": _xyz(self.reference)}
+                    scribbles = scribbles.with_points(*correct(**masks, strategy=self.strategy))
                 outcome, found = self._step(step, scribbles)
                 if found is not None:
                     prediction = found
                 outcomes.append(outcome)
                 self._remember(outcomes)
                 yield outcome
-
-    def _next(self, scribbles: Scribbles, prediction: Mask | None, *, after_failure: bool) -> Scribbles:
-        """One more scribble for the last prediction; none after a failed step, which leaves nothing to correct."""
-        if after_failure or prediction is None:
-            return scribbles
-        correction = correct(prediction=_xyz(prediction), reference=_xyz(self.reference), strategy=self.strategy)
-        return scribbles.with_points(correction.name, correction.points)
 
     def _step(self, step: int, scribbles: Scribbles) -> tuple[StepOutcome, Mask | None]:
         write_scribbles(scribbles, _scribbles_file(self.folder, step))
@@ -221,12 +219,15 @@ class CaseRun:
             prediction, invoke_seconds = self._ask(step, scribbles)
         except (StepFailedError, Refused) as failure:
             error = str(failure)
+        seconds, dice = round(time.monotonic() - started, 3), None
+        if prediction is not None and self.reference.any():
+            dice = voxel_dice(count_overlap(label_components(prediction, connectivity=18), self.lesions))
         outcome = StepOutcome(
             case=self.case.name,
             step=step,
             status="done" if error is None else "failed",
-            seconds=round(time.monotonic() - started, 3),
-            dice=None if prediction is None else self._dice(prediction),
+            seconds=seconds,
+            dice=dice,
             error=error,
             invoke_seconds=None if invoke_seconds is None else round(invoke_seconds, 3),
         )
@@ -236,15 +237,20 @@ class CaseRun:
         """The algorithm's prediction, which is stored once it has been read, and its `invoke_seconds`."""
         with self.algorithm.folders() as folders:
             for channel, image in (("ct", self.case.ct), ("pet", self.case.pet)):
-                _write_image(image, folders.input / "images" / channel / f"{self.case.name}.mha")
+                target = folders.input / "images" / channel / f"{self.case.name}.mha"
+                target.parent.mkdir(parents=True, exist_ok=True)
+                try:
+                    read = sitk.ReadImage(str(image))
+                except RuntimeError:
+                    raise UsageError(f"--images: '{image.name}' cannot be read as an image.") from None
+                sitk.WriteImage(read, str(target))
             write_scribbles(scribbles, folders.input / "lesion-clicks.json")
             invoke_seconds = self.algorithm.run(folders, timeout_seconds=self.plan.timeout_seconds)
             file = _only_image(folders.output)
             volume = read_mask_volume(file, shape=self.reference.shape)
             target = self.folder / f"iter_{step}{_ending(file.name)}"
-            part = target.with_name(f".{target.name}")
-            shutil.copyfile(file.path, part)
-            part.replace(target)
+            with whole_file(target) as temporary:
+                shutil.copyfile(file.path, temporary)
         return volume.labels.view(np.bool_), invoke_seconds
 
     def _repeat(self, step: int) -> tuple[StepOutcome, Mask | None]:
@@ -255,11 +261,6 @@ class CaseRun:
         status = "failed" if first is None else "repeated"
         error = "Step 0, which this step repeats, failed." if first is None else None
         return StepOutcome(case=self.case.name, step=step, status=status, seconds=0.0, dice=None, error=error), None
-
-    def _dice(self, prediction: Mask) -> float | None:
-        if not self.reference.any():
-            return None
-        return voxel_dice(count_overlap(label_components(prediction, connectivity=18), self.lesions))
 
     def _earlier(self) -> list[StepOutcome]:
         """The steps of an earlier run, up to the first that is missing; none if that would need their cache."""
@@ -283,16 +284,6 @@ class CaseRun:
         # What the next step would have found in the cache is gone.
         return [] if noted.get("has_cached") and len(kept) < self.plan.steps else kept
 
-    def _state(self, steps: int) -> tuple[Mask | None, Scribbles]:
-        """The last prediction and all scribbles after a number of steps."""
-        prediction: Mask | None = None
-        for step in reversed(range(steps)):
-            path = find_prediction(self.folder, step)
-            if path is not None:
-                prediction = _read_mask(path, shape=self.reference.shape)
-                break
-        return prediction, read_scribbles(_scribbles_file(self.folder, steps - 1)) if steps else Scribbles()
-
     def _options(self) -> dict[str, str]:
         """The options that all steps of a case must share."""
         return {"algorithm": self.plan.spec, "strategy": self.strategy}
@@ -305,9 +296,8 @@ class CaseRun:
             "has_cached": self.algorithm.has_cached(),
             "steps": [{key: getattr(outcome, key) for key in keys} for outcome in outcomes],
         }
-        part = self.folder / f".{STEPS_FILE}"
-        part.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
-        part.replace(self.folder / STEPS_FILE)
+        with whole_file(self.folder / STEPS_FILE) as temporary:
+            temporary.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
 
 
 def find_prediction(folder: Path, step: int) -> Path | None:
@@ -340,15 +330,6 @@ def _ending(name: str) -> str:
 def _xyz(volume: Mask) -> Mask:
     """From numpy's (z, y, x) to the order in which scribbles are drawn."""
     return volume.transpose(2, 1, 0)
-
-
-def _write_image(source: Path, target: Path) -> None:
-    target.parent.mkdir(parents=True, exist_ok=True)
-    try:
-        image = sitk.ReadImage(str(source))
-    except RuntimeError:
-        raise UsageError(f"--images: '{source.name}' cannot be read as an image.") from None
-    sitk.WriteImage(image, str(target))
 
 
 # One step as a picture

@@ -7,7 +7,7 @@ Python's `random.Random(42)`: the same masks give the same points on any machine
 import json
 import random
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -39,9 +39,7 @@ class Scribbles:
 
     def with_points(self, name: Name, points: Sequence[Point]) -> "Scribbles":
         """A copy with additional points."""
-        if name == "tumor":
-            return Scribbles((*self.tumor, *points), self.background)
-        return Scribbles(self.tumor, (*self.background, *points))
+        return replace(self, **{name: (*getattr(self, name), *points)})
 
     def document(self) -> dict[str, Any]:
         """The content of `lesion-clicks.json`."""
@@ -72,30 +70,20 @@ def read_scribbles(path: Path) -> Scribbles:
     return Scribbles(tuple(points["tumor"]), tuple(points["background"]))
 
 
-@dataclass(frozen=True)
-class Correction:
-    """The points of one scribble and their name."""
-
-    name: Name
-    points: tuple[Point, ...]
-
-
 def strategy_of(case_number: int) -> Strategy:
     """A third of the cases for each strategy: the index among the sorted case names, modulo 3."""
     return STRATEGIES[case_number % len(STRATEGIES)]
 
 
-def correct(*, prediction: Mask, reference: Mask, strategy: Strategy) -> Correction:
-    """The next scribble for a prediction; without points if there is nothing to correct.
+def correct(*, prediction: Mask, reference: Mask, strategy: Strategy) -> tuple[Name, tuple[Point, ...]]:
+    """The next scribble for a prediction and its name; without points if there is nothing to correct.
 
     A scribble is drawn on both kinds of error, and the longer one is used: `tumor` on missed voxels if that has at
     least as many points, else `background` on false positives.
     """
     background = scribble(prediction & ~reference, strategy)
     tumor = scribble(reference & ~prediction, strategy)
-    if len(background) <= len(tumor):
-        return Correction("tumor", tumor)
-    return Correction("background", background)
+    return ("tumor", tumor) if len(background) <= len(tumor) else ("background", background)
 
 
 def scribble(error: Mask, strategy: Strategy) -> tuple[Point, ...]:

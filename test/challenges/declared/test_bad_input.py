@@ -10,6 +10,8 @@ from evaluating import evaluate_command, read_metrics
 
 from podium.readers.text import MAX_ROWS
 
+pytestmark = pytest.mark.usefixtures("in_process")
+
 AGE = """\
 [values.age]
 kind = "number"

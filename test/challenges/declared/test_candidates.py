@@ -10,6 +10,8 @@ from challenges.declared.declaring import score, write_challenge
 from podium.checking import check
 from podium.execution.executor import Serial
 
+pytestmark = pytest.mark.usefixtures("in_process")
+
 POINTS = """
 [values.v]
 kind = "points"
@@ -37,10 +39,14 @@ def points(number: int, *, with_probability: bool = True) -> str:
     return "\n".join([head, *rows])
 
 
-def row(found: dict[str, Any]) -> tuple[int, list[str]]:
+def facts_of(found: dict[str, Any]) -> dict[str, Any]:
     (facts,) = [value for value in found["results"]["a"]["metrics"].values() if isinstance(value, dict)]
     (facts,) = [each for each in (facts, *facts.values()) if isinstance(each, dict) and "hits" in each]
-    return len(facts["hits"]), found["results"]["a"]["warnings"]
+    return facts
+
+
+def row(found: dict[str, Any]) -> tuple[int, list[str]]:
+    return len(facts_of(found)["hits"]), found["results"]["a"]["warnings"]
 
 
 def test_many_points_fill_neither_memory_nor_metrics_json(tmp_path: Path) -> None:
@@ -94,6 +100,21 @@ def test_candidates_of_a_map(tmp_path: Path, limit: int, warnings: list[str]) ->
     found = score(tmp_path, toml, {"a.mha": truth}, {"a.mha": confidences})
     assert row(found) == (limit, warnings)
     assert found["aggregates"]["recall"] == 1.0
+
+
+@pytest.mark.parametrize(("connectivity", "of_volume", "of_image"), [(1, 3, 2), (2, 2, 1), (3, 1, 1)])
+def test_connectivity_of_a_map(tmp_path: Path, connectivity: int, of_volume: int, of_image: int) -> None:
+    """In a volume three voxels that share an edge and a corner, in an image two that share a corner."""
+    volume = np.zeros((2, 3, 3), np.float32)
+    volume[0, 0, 0] = volume[0, 1, 1] = volume[1, 2, 2] = 0.5
+    toml = MAP.replace("[[metrics]]", f'reference = "{{case}}.mha"\nconnectivity = {connectivity}\n[[metrics]]')
+    for number, (image, expected) in enumerate([(volume, of_volume), (volume[0], of_image)]):
+        truth = (image > 0).astype(np.uint8)
+        for predictions in ({"a.mha": image}, {}):
+            folder = tmp_path / f"{number}{len(predictions)}"
+            found = score(folder, toml, {"a.mha": truth, "b.mha": truth}, {**predictions, "b.mha": image})
+            facts = facts_of(found)
+            assert (facts["references"], len(facts["hits"])) == (expected, expected if predictions else 0)
 
 
 def test_more_findings_than_candidates_are_a_warning_of_the_check(tmp_path: Path) -> None:

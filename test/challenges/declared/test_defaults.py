@@ -9,8 +9,10 @@ from challenges.declared.declaring import HEAD, errors, score
 from places import ROOT
 
 from podium.challenges import challenge_from_settings
-from podium.challenges.base import AnyChallenge
-from podium.challenges.declared.settings import examine
+from podium.challenges.challenge import AnyChallenge
+from podium.challenges.declared.settings import DeclaredTables
+
+pytestmark = pytest.mark.usefixtures("in_process")
 
 SHORT = """\
 [values]
@@ -44,10 +46,10 @@ by = "dice"
 
 
 def values(toml: str) -> dict[str, dict[str, Any]]:
-    examined = examine(tomllib.loads(toml))
-    assert not examined.problems
-    assert examined.settings is not None
-    return {name: value.model_dump(exclude_unset=True) for name, value in examined.settings.values.items()}
+    tables, problems = DeclaredTables.read({**tomllib.loads(toml), "ranking": {"by": "dice"}})
+    assert not problems
+    assert tables is not None
+    return {name: value.model_dump(exclude_unset=True) for name, value in tables.values.items()}
 
 
 def test_every_value_inherits_what_its_kind_has_and_it_does_not_say_itself() -> None:
@@ -172,7 +174,7 @@ def test_the_long_form_of_carotid_is_the_same_challenge() -> None:
 
     def facts(challenge: AnyChallenge) -> Any:
         board = challenge.scoreboard
-        return challenge.settings.values, dict(board.named), board.leaderboard, challenge.ranking
+        return challenge.settings.values, dict(board.names.figures), board.leaderboard, challenge.ranking
 
     built = [challenge_from_settings("carotid", "declared", each) for each in (tables, tables | tomllib.loads(LONG))]
     assert facts(built[0]) == facts(built[1])

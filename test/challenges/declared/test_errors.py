@@ -20,25 +20,29 @@ def test_a_challenge_without_mistakes_has_no_errors(tmp_path: Path) -> None:
     assert errors(tmp_path, VALUE + METRIC + RANKING) == []
 
 
-def test_problems_of_all_tables_in_one_run(tmp_path: Path) -> None:
+def test_problems_of_all_tables_in_one_run_then_those_of_names(tmp_path: Path) -> None:
     toml = (
         '[cases]\ninptu = "x"\n'
         + VALUE
         + '[values.age]\nkind = "nummer"\n'
         + '[[metrics]]\nkind = "nsd"\nof = "organ"\ntolerance_mm = -1.0\n'
         + '[[metrics]]\nkind = "dice"\nof = "organ"\n'
-        + '[figures]\nscore = "100 * dice.mean + dcie.mean"\n'
-        + '[ranking]\nby = "dcie"\ntie_break = ["dice.livr"]\n'
+        + '[figures]\nscore = "100 * dice.mean + dcie.mean"\nhalf = "score / 2"\n'
+        + '[ranking]\nby = "dcie"\ntie_break = ["dice.livr", "half"]\n'
         + '[leaderboard]\ncolumns = ["spleen"]\n'
     )
     assert [error.removeprefix("challenge.toml, ") for error in errors(tmp_path, toml)] == [
         "line 7: 'cases.inptu' is not a known key; did you mean 'input'?",
         "line 14: 'values.age.kind' is 'nummer', which is not a kind of value; did you mean 'number'?",
         "line 18: 'metrics.0.tolerance_mm' is wrong: input should be greater than or equal to 0.",
-        "line 23: 'figures.score' names 'dcie.mean', which does not exist; did you mean 'dice.mean'?",
-        "line 25: 'ranking.by' names 'dcie', which does not exist; did you mean 'dice'?",
-        "line 26: 'ranking.tie_break' names 'dice.livr', which does not exist; did you mean 'dice.liver'?",
-        "line 28: 'leaderboard.columns' names 'spleen', which does not exist; did you mean 'dice.spleen'?",
+    ]
+    for wrong, right in (("inptu", "input"), ('[values.age]\nkind = "nummer"\n', ""), ("-1.0", "1.0")):
+        toml = toml.replace(wrong, right)
+    assert [error.removeprefix("challenge.toml, ") for error in errors(tmp_path, toml)[:4]] == [
+        "line 21: 'figures.score' names 'dcie.mean', which does not exist; did you mean 'dice.mean'?",
+        "line 24: 'ranking.by' names 'dcie', which does not exist; did you mean 'dice'?",
+        "line 25: 'ranking.tie_break' names 'dice.livr', which does not exist; did you mean 'dice.liver'?",
+        "line 27: 'leaderboard.columns' names 'spleen', which does not exist; did you mean 'nsd.spleen'?",
     ]
 
 
@@ -57,8 +61,8 @@ def test_the_example_of_the_format(tmp_path: Path) -> None:
         (('kind = "nsd"', 'kind = "nds"'), "'metrics.0.kind' is 'nds', which is not a metric; did you mean 'nsd'?"),
         (('kind = "nsd"', 'kind = "wer"'), "'metrics.0.kind' is 'wer', which is not a metric; there are: dice, iou"),
         (("tolerance_mm", 'of = "orga"\ntolerance_mm'), "'metrics.0.of' names 'orga', which is not a value; did you"),
-        (("values.organ", "values.'or.gan'"), "'values.or.gan' is not a usable name: use letters, digits and _"),
-        (("values.organ", "values.''"), "'values.' is not a usable name: use letters, digits and _"),
+        (("values.organ", "values.'or.gan'"), "'values.or.gan' is wrong: a name has letters, digits and _"),
+        (("values.organ", "values.''"), "'values.' is wrong: a name has letters, digits and _"),
         (("liver = 1", "liver = -1"), "'values.organ.labels.liver' is wrong: input should be greater than or equal"),
         (("liver = 1", "liver = 2"), "'values.organ' is wrong: two regions have the same value"),
         (("liver = 1", "mean = 1"), "'values.organ' is wrong: a region cannot be called 'mean'"),
@@ -96,7 +100,7 @@ def test_the_example_of_the_format(tmp_path: Path) -> None:
         ),
         (
             ("[ranking]", '[figures]\nscore = "nsd +"\n[ranking]'),
-            "'figures.score' is wrong: the formula ends too early",
+            "'figures.score' is wrong: the formula is not valid at its end",
         ),
         (("[ranking]", '[figures]\nscore = "nsd - nsd.n * 0"\n[ranking]'), None),
         (
@@ -153,10 +157,10 @@ def test_the_old_key_challenge(tmp_path: Path) -> None:
 
 def test_an_unknown_kind_hides_no_other_key(tmp_path: Path) -> None:
     head = HEAD.replace('"declared"', '"decalred"').replace("title", "titel")
-    kind, missing, unknown = errors(tmp_path, VALUE + METRIC + RANKING, head=head)
+    kind, unknown, missing = errors(tmp_path, VALUE + METRIC + RANKING, head=head)
     assert kind == "challenge.toml, line 1: 'kind' is 'decalred'; the kinds are: declared, freehand, lesions, reports."
-    assert missing == "challenge.toml: 'title' is missing."
     assert unknown == "challenge.toml, line 2: 'titel' is not a known key; did you mean 'title'?"
+    assert missing == "challenge.toml: 'title' is missing."
 
 
 AGE = '[values.age]\nkind = "number"\nfile = "{case}.json"\nreference = "{case}.json"\nrange = [0, 100]\n'

@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 from challenges.declared.declaring import errors, score
 
+pytestmark = pytest.mark.usefixtures("in_process")
+
 ORGANS = """\
 [values.organs]
 kind = "labels"

@@ -18,10 +18,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from places import ROOT
 
-from podium.challenges.base import AnyChallenge, assemble, challenge_from_settings
+from podium.challenges import challenge_from_settings
+from podium.challenges.challenge import AnyChallenge
 from podium.challenges.declared.catalogue import metric_kinds
 from podium.challenges.declared.catalogue.base import DeclaredCase
 from podium.challenges.declared.values import Compared, ContinuousImage, LabelImage, SurvivalTime
+from podium.challenges.loading import load_tables
 from podium.errors import ConfigurationError
 from podium.figures import get, holds
 from podium.platform.jobs import Runtime
@@ -170,7 +172,7 @@ def challenge_of(kind: str, value: str, formula: str = "") -> AnyChallenge:
 
 def assembled_board(tables: dict[str, Any]) -> str:
     """Any figure, so that the ranking has one."""
-    return str(assemble("t", "declared", tables).challenge.scoreboard.leaderboard[0])
+    return str(load_tables("t", "declared", {**tables, "ranking": {"by": "?"}}).challenge.scoreboard.leaderboard[0])
 
 
 def published(challenge: AnyChallenge, cases: list[tuple[Any, Any]], left_out: set[int]) -> Mapping[str, Any]:
@@ -180,7 +182,7 @@ def published(challenge: AnyChallenge, cases: list[tuple[Any, Any]], left_out: s
             row = challenge.score_missing({"v": reference})
         else:
             case = DeclaredCase(values={"v": Compared(prediction=prediction, reference=reference)})
-            row = {**challenge.scoreboard.row(case), **challenge.scorer.facts(case)}
+            row = {**challenge.scoreboard.row(case), **challenge.facts(case)}
         results.append(CaseResult(case=str(number), status="scored", metrics=dict(row)))
     return challenge.aggregate(results, Runtime())
 
@@ -216,7 +218,7 @@ def test_leaving_out_predictions_improves_no_figure_of_the_catalogue(
     cases = [(data.draw(side.reference), data.draw(side.prediction)) for _ in range(CASES)]
     left_out = set(data.draw(st.lists(st.integers(0, CASES - 1), min_size=1, max_size=CASES - 1, unique=True)))
     if kind in WRONG_IS_WORSE:
-        (perfect,) = challenge.format.values.values()
+        (perfect,) = challenge.values.values()
         everything = set(range(CASES)) if kind in FROM_PERFECT else left_out
         cases = [
             (reference, perfect.answers(reference)[0] if number in everything else prediction)

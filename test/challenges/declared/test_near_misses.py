@@ -12,7 +12,7 @@ from challenges.declared.declaring import HEAD, errors, score, write_challenge, 
 from evaluating import evaluate, evaluate_command
 
 from podium.challenges import load_challenge
-from podium.challenges.declared.settings import examine
+from podium.challenges.declared.settings import DeclaredTables
 from podium.checking import check
 from podium.cli.main import main
 from podium.evaluation import find_challenge, prepare
@@ -20,6 +20,8 @@ from podium.execution.executor import Serial
 from podium.readers.files import list_files
 from podium.readers.formats import format_of
 from podium.validation import make_manifest, validate
+
+pytestmark = pytest.mark.usefixtures("in_process")
 
 MASK = """\
 [values.mask]
@@ -254,8 +256,9 @@ def test_sockets_are_slugs(socket: str, like: str) -> None:
     tables = {
         "values": {"a": {"kind": "text", "socket": socket, "reference": "{case}.txt"}},
         "metrics": [{"kind": "bleu_4"}],
+        "ranking": {"by": "bleu_4"},
     }
-    (problem, *_) = examine(tables).problems
+    (problem, *_) = DeclaredTables.read(tables)[1]
     assert str(problem) == (
         "'values.a.socket' is wrong: a socket goes by its slug, of lower-case letters, digits and hyphens, such as "
         f"'{like}'"

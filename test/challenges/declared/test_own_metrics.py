@@ -11,11 +11,13 @@ from challenges.declared.declaring import HEAD, errors, score, write_challenge, 
 from evaluating import evaluate_command, read_metrics
 
 from podium import rank
-from podium.challenges.base import CaseScore
 from podium.cli import main
 from podium.errors import OrganiserError, OwnMetricFailed, Refused
 from podium.evaluation import check_own_metrics
 from podium.execution.executor import CaseOutcome, attempt
+from podium.platform.metrics_file import CaseScore
+
+pytestmark = pytest.mark.usefixtures("in_process")
 
 CODE = '''\
 """The challenge's own metrics."""

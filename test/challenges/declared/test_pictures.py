@@ -6,7 +6,7 @@ import pytest
 from sklearn.metrics import roc_curve
 
 from podium.challenges import challenge_from_settings
-from podium.challenges.base import Diagram, FigureGrid
+from podium.challenges.pictures import Diagram, FigureGrid
 
 VALUES: dict[str, Any] = {
     "p": {

@@ -14,6 +14,8 @@ from podium.cli import main
 from podium.tools.ranking.result import Ranking
 from podium.tools.ranking.schemes import RankingOptions
 
+pytestmark = pytest.mark.usefixtures("in_process")
+
 VALUES = """\
 [values.age]
 kind = "number"

@@ -17,17 +17,21 @@ from scipy.spatial.distance import cdist
 
 import podium
 from podium import rank
-from podium.challenges import load_challenge, problems_of_file
-from podium.challenges.format import read_challenge_folders
+from podium.challenges import load_challenge, load_file
+from podium.challenges.ground_truth import read_challenge_folders
 from podium.challenges.lesions import scoring as declarations
-from podium.challenges.lesions.format import LesionsSettings
+from podium.challenges.lesions.files import LesionsSettings
 from podium.challenges.lesions.scoring import LesionsCase
 from podium.challenges.settings import ChallengeFile
 from podium.checking import check
 from podium.cli import main
 from podium.execution.executor import Serial
-from podium.metrics.declaration import CaseMetric
+from podium.metrics.declaration import AGREEMENT, CaseMetric
+from podium.metrics.engines import MetricEngine
+from podium.metrics.surfaces import measure_surfaces
 from podium.tools.ranking.schemes import RankingOptions
+
+pytestmark = pytest.mark.usefixtures("in_process")
 
 ORGAN = '[values.organ]\nkind = "labels"\nfile = "{case}.mha"\nreference = "{case}.mha"\n'
 LIVER = ORGAN + "labels = { liver = 1 }\n"
@@ -165,16 +169,34 @@ def test_another_shape_costs_the_case(tmp_path: Path) -> None:
 # Options of metrics
 
 
-def test_pooled_counts_are_summed_first(tmp_path: Path) -> None:
-    toml = LIVER + '[[metrics]]\nkind = "dice"\nover = "pooled"\n[ranking]\nby = "dice.liver"\n'
+@pytest.mark.parametrize(
+    ("kind", "expected", "without_b"),
+    [("dice", 2 * 4 / (8 + 12), 2 * 4 / (8 + 8)), ("iou", 4 / (8 + 12 - 4), 4 / (8 + 8 - 4))],
+)
+def test_pooled_counts_are_summed_first(tmp_path: Path, kind: str, expected: float, without_b: float) -> None:
+    toml = LIVER + f'[[metrics]]\nkind = "{kind}"\nover = "pooled"\n[ranking]\nby = "{kind}.liver"\n'
     references = {"a.mha": picture(1, 1, 0), "b.mha": picture(1, 0, 0), "c.mha": picture(0, 0, 0)}
     predictions = {"a.mha": picture(1, 0, 0), "c.mha": picture(0, 0, 1)}
     found = score(tmp_path, toml, references, predictions)["aggregates"]
     # shared 4; predicted 4 + 0 + 4; reference 8 + 4 + 0: b is missing, and its voxels are missed
-    assert found["dice"]["liver"] == pytest.approx(2 * 4 / (8 + 12))
+    assert found[kind]["liver"] == pytest.approx(expected)
     without = toml.replace("pooled", 'pooled"\nfailed = "exclude')
     found = score(tmp_path, without, references, predictions)["aggregates"]
-    assert found["dice"]["liver"] == pytest.approx(2 * 4 / (8 + 8))
+    assert found[kind]["liver"] == pytest.approx(without_b)
+
+
+@pytest.mark.parametrize("boundary", ["voxels", "surface"])
+@pytest.mark.parametrize("combine", ["max", "pooled"])
+def test_boundary_and_combine_of_a_hausdorff_distance(tmp_path: Path, boundary: Any, combine: Any) -> None:
+    """Each of the four definitions has another figure of these two masks."""
+    prediction, reference = cube(1), cube(3)
+    prediction[1:5, 6:, 2:6] = reference[1:5, 0] = 1
+    options = f'boundary = "{boundary}"\ncombine = "{combine}"\n'
+    toml = LIVER + f'[[metrics]]\nkind = "hd95"\n{options}[ranking]\nby = "hd95"\n'
+    row = score(tmp_path, toml, {"a.mha": reference}, {"a.mha": prediction}, spacing=(2.0, 1.0, 1.5))["results"]["a"]
+    masks = {"prediction": prediction == 1, "reference": reference == 1}
+    distances = measure_surfaces(**masks, spacing=(2.0, 1.0, 1.5), boundary=boundary)
+    assert row["metrics"]["hd95"]["liver"] == pytest.approx(distances.hausdorff(combine=combine, policy=AGREEMENT))
 
 
 EMPTY = {"both": (0, 0), "prediction": (0, 1), "reference": (1, 0)}
@@ -453,7 +475,7 @@ def truth(tmp_path: Path) -> Path:
 def problems(folder: Path, text: str) -> list[str]:
     (folder / "challenge.toml").write_text(text)
     file = ChallengeFile(folder / "challenge.toml")
-    return [str(file.refuse(each.key, each.words)) for each in problems_of_file("truth", file).problems]
+    return [str(file.refuse(each.key, each.words)) for each in load_file("truth", file).problems]
 
 
 def test_a_team_sends_no_mask_and_pixels_outside_of_it_do_not_count(truth: Path, tmp_path: Path) -> None:
@@ -500,7 +522,7 @@ MASK = 'kind = "labels"\nlabels = { lesion = 1 }\n'
 
 def libraries_of(folder: Path) -> set[str]:
     (found,) = read_challenge_folders(folder).values()
-    return set(load_challenge(found).format.libraries)
+    return set(load_challenge(found).libraries)
 
 
 @pytest.mark.parametrize(
@@ -560,7 +582,7 @@ DECLARATION = CaseMetric(
     worst=math.inf,
     unit="mm",
     count=f"{NAME}.n",
-    of=hd95,
+    compute=hd95,
 )
 
 
@@ -568,8 +590,8 @@ DECLARATION = CaseMetric(
 def ground_truth(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     declared = declarations.lesions_metrics
 
-    def with_hd95(settings: LesionsSettings) -> list[CaseMetric[LesionsCase]]:
-        return [*declared(settings), DECLARATION]
+    def with_hd95(settings: LesionsSettings, engine: MetricEngine) -> list[CaseMetric[LesionsCase]]:
+        return [*declared(settings, engine), DECLARATION]
 
     monkeypatch.setattr(declarations, "lesions_metrics", with_hd95)
     references = dict.fromkeys(("fdg_1", "fdg_2", "psma_1"), LESION)

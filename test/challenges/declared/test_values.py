@@ -15,6 +15,8 @@ from properties import examples
 
 from podium.challenges.declared.values import _present_labels
 
+pytestmark = pytest.mark.usefixtures("in_process")
+
 MASK = np.zeros((6, 6), np.uint8)
 MASK[1:4, 1:4] = 1
 VOLUME = np.zeros((3, 6, 6), np.uint8)

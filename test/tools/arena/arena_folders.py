@@ -3,6 +3,7 @@
 import gzip
 import secrets
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from functools import cache
 from io import BytesIO
@@ -11,9 +12,19 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
+from podium.tools.arena import voting
 from podium.tools.arena.raters import find_visitor, invite, invite_organiser, open_session
 from podium.tools.arena.settings import ArenaSettings, write_settings
-from podium.tools.arena.store import PICTURES, VOLUME_FILE, Contents, OpenArena, Picture, write_contents
+from podium.tools.arena.store import (
+    PICTURES,
+    VOLUME_FILE,
+    OpenArena,
+    Picture,
+    VoteAnswer,
+    read_ballots,
+    write_contents,
+)
+from podium.tools.arena.voting import Matchup
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,11 +64,10 @@ def make_arena(
     }
     drawn = pictures or {case: [_picture(folder, volume_shape if case in volumes else None)] for case in cases}
     write_settings(folder, settings)
-    write_contents(folder, Contents(methods=methods, cases=drawn, reports=texts, notes=notes))
-    opened = OpenArena(folder)
-    tokens = {name: invite(opened.store, settings, name).token for name in raters}
-    organiser = invite_organiser(opened.store, settings).token
-    opened.close()
+    write_contents(folder, methods=methods, cases=drawn, reports=texts, notes=notes)
+    with closing(OpenArena(folder)) as opened:
+        tokens = {name: invite(opened.store, settings, name).token for name in raters}
+        organiser = invite_organiser(opened.store, settings).token
     return MadeArena(folder=folder, tokens=tokens, organiser=organiser)
 
 
@@ -68,6 +78,28 @@ def rater_id(opened: OpenArena, token: str) -> int:
     visitor = find_visitor(opened.store, cookie)
     assert visitor is not None
     return visitor.id
+
+
+def next_matchup(opened: OpenArena, rater: int) -> Matchup:
+    """The rater's next matchup, which there must be."""
+    matchup = voting.next_matchup(opened, rater)
+    assert matchup is not None
+    return matchup
+
+
+def vote(opened: OpenArena, rater: int, *answers: VoteAnswer, comment: str = "") -> list[str]:
+    """Answer the next matchups of the list; gives their keys."""
+    keys = []
+    for answer in answers:
+        keys.append(next_matchup(opened, rater).key)
+        assert voting.cast(opened.store, rater, matchup=keys[-1], answer=answer, comment=comment) == "cast"
+    return keys
+
+
+def cast_answers(folder: Path) -> list[str]:
+    """The answers of all standing votes."""
+    with closing(OpenArena(folder)) as opened:
+        return [ballot.answer for ballot in read_ballots(opened.store)]
 
 
 def shades_of(number: int, rows: int, columns: int) -> np.ndarray:

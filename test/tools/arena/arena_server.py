@@ -2,20 +2,18 @@
 
 import asyncio
 import re
-import socket
 import ssl
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from html import unescape
 from pathlib import Path
 
 import httpx
-import uvicorn
+import hypercorn.asyncio
 
 from podium.tools.arena.store import OpenArena
-from podium.tools.arena.web.app import make_app
+from podium.tools.arena.web.app import listen, make_app, server_config
 
 NO_TLS = ssl.SSLContext(
     ssl.PROTOCOL_TLS_CLIENT
@@ -25,49 +23,24 @@ NO_TLS = ssl.SSLContext(
 @contextmanager
 def running(folder: Path) -> Iterator["Running"]:
     """A server for the arena in `folder`."""
-    opened = OpenArena(folder)
-    server = _Server(
-        uvicorn.Config(
-            make_app(opened),
-            port=0,
-            access_log=False,
-            server_header=False,
-            log_level="warning",
-            ws="none",
-            lifespan="on",
-        )
-    )
-    thread = threading.Thread(target=server.run)
+    opened, listener, stop = OpenArena(folder), listen("127.0.0.1", 0), threading.Event()
+
+    async def stopped() -> None:
+        while not stop.is_set():
+            await asyncio.sleep(0.005)
+
+    visited = Running(f"http://127.0.0.1:{listener.getsockname()[1]}")
+    server = hypercorn.asyncio.serve(make_app(opened), server_config(listener), shutdown_trigger=stopped)
+    thread = threading.Thread(target=asyncio.run, args=(server,))
     thread.start()
-    while not server.started:
-        assert thread.is_alive()
-        time.sleep(0.002)
-    visited = Running(f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}")
     try:
         yield visited
     finally:
         for guest in visited.guests:
             guest.client.close()
-        server.should_exit = True
+        stop.set()
         thread.join()
         opened.close()
-
-
-class _Server(uvicorn.Server):
-    """Stops as soon as it is told to, not within the next tenth of a second."""
-
-    async def main_loop(self) -> None:
-        while not self.should_exit:
-            await asyncio.sleep(0.005)
-
-    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        del sockets
-        for listener in self.servers:
-            listener.close()
-        for connection in list(self.server_state.connections):
-            connection.shutdown()
-        await self._wait_tasks_to_complete()
-        await self.lifespan.shutdown()
 
 
 class Guest:

@@ -10,7 +10,6 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import httpx
-from tools.arena.arena_server import NO_TLS
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -18,18 +17,21 @@ ROOT = Path(__file__).resolve().parents[3]
 class ServeProcess:
     """A server that answers once this is made."""
 
-    def __init__(self, folder: Path, *, port: int = 0) -> None:
-        command = [sys.executable, "-m", "podium", "arena", "serve", str(folder), "--port", str(port)]
+    def __init__(self, folder: Path, *options: str | Path, port: int = 0) -> None:
+        command = [sys.executable, "-m", "podium", "arena", "serve", folder, "--port", str(port), *options]
         environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONWARNINGS": "error"}
         self.process = subprocess.Popen(
             command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
         )
         assert self.process.stdout is not None
-        found = re.match(r"The arena listens on (http://\S+:(\d+)) ", self.process.stdout.readline())
+        found = re.match(
+            r"The arena listens on (https?://\S+:(\d+)) \(links point to http://", self.process.stdout.readline()
+        )
         assert found, self.stop()
         self.address, self.port = found[1], int(found[2])
+        assert self.process.stdout.readline() == "Press Ctrl-C to stop it; every confirmed vote is on disk.\n"
         # It listens before it heeds signals: SIGTERM would end it without a word until it has answered.
-        assert httpx.get(self.address, timeout=60, verify=NO_TLS).status_code == 401
+        assert httpx.get(self.address, timeout=60, verify=False).status_code == 401
 
     def kill(self) -> None:
         """What no program can prepare for."""

@@ -13,15 +13,15 @@ from sklearn.metrics import cohen_kappa_score
 from tools.arena.golden_votes import GOLDEN, TEAMS, ballots, votes
 
 from podium.tools.arena.agreement import (
+    Proportion,
     RaterFigures,
-    Share,
     arena_agreement,
     coin_p,
     nominal_alpha,
     rater_agreements,
     rater_figures,
 )
-from podium.tools.arena.store import Answer, Ballot
+from podium.tools.arena.store import Ballot, VoteAnswer
 
 # Krippendorff 2011, example C: four observers, twelve units, missing data; nominal alpha is 0.743.
 EXAMPLE = (
@@ -32,7 +32,7 @@ EXAMPLE = (
 )
 
 
-def ballot(rater: str, answer: Answer, *, case: str = "one", left: str = "A", repeat: bool = False) -> Ballot:
+def ballot(rater: str, answer: VoteAnswer, *, case: str = "one", left: str = "A", repeat: bool = False) -> Ballot:
     right = "B" if left == "A" else "A"
     return Ballot(rater=rater, case=case, left=left, right=right, answer=answer, repeat=repeat)
 
@@ -51,13 +51,13 @@ def literal_alpha(units: list[list[str]]) -> Fraction | None:
 
 def test_krippendorffs_example() -> None:
     units = [[value for value in unit if value] for unit in zip(*EXAMPLE, strict=True)]
-    assert nominal_alpha([unit for unit in units if len(unit) > 1]) == pytest.approx(0.743, abs=5e-4)
+    assert nominal_alpha([unit for unit in units if len(unit) > 1], {}) == pytest.approx(0.743, abs=5e-4)
 
 
 @given(st.lists(st.lists(st.sampled_from("abc"), min_size=2, max_size=5), max_size=8))
 def test_alpha_as_its_definition_says(units: list[list[str]]) -> None:
     expected = literal_alpha(units)
-    assert nominal_alpha(units) == (None if expected is None else pytest.approx(float(expected)))
+    assert nominal_alpha(units, {}) == (None if expected is None else pytest.approx(float(expected)))
 
 
 def test_raters_who_agree_on_the_same_winner_everywhere_agree_fully() -> None:
@@ -93,8 +93,8 @@ def test_repeats_sides_and_what_nobody_could_judge() -> None:
         ballot("ben", "right", left="B", repeat=True),
     ]
     found = arena_agreement(cast, ["A", "B"])
-    assert found.same_on_repeats == Share(count=1, total=2)
-    assert found.chose_left == Share(count=1, total=3)
+    assert found.same_on_repeats == Proportion(count=1, total=2)
+    assert found.chose_left == Proportion(count=1, total=3)
     assert found.chose_left_p == 1.0
     assert [one.unjudged for one in found.raters] == [1, 0]
     assert found.raters[1].ratings == {"A": pytest.approx(1000), "B": pytest.approx(1000)}
@@ -111,7 +111,7 @@ def test_the_raters_of_the_rules_votes() -> None:
 
 
 def cast(
-    rater: str, answers: Sequence[Answer], *, seconds: float = 60, pairs: Sequence[str] = ("AB", "BC", "CA")
+    rater: str, answers: Sequence[VoteAnswer], *, seconds: float = 60, pairs: Sequence[str] = ("AB", "BC", "CA")
 ) -> list[Ballot]:
     """The pairs in turn, every vote on a case of its own."""
     return [
@@ -127,7 +127,7 @@ def cast(
     ]
 
 
-def repeated(ballot: Ballot, answer: Answer) -> Ballot:
+def repeated(ballot: Ballot, answer: VoteAnswer) -> Ballot:
     return ballot._replace(left=ballot.right, right=ballot.left, answer=answer, repeat=True)
 
 
@@ -136,8 +136,8 @@ def of(rater: str, given: Sequence[Ballot]) -> RaterFigures:
     return found
 
 
-def share(count: int, total: int) -> Share:
-    return Share(count=count, total=total)
+def share(count: int, total: int) -> Proportion:
+    return Proportion(count=count, total=total)
 
 
 def test_a_rater_by_hand() -> None:
@@ -169,7 +169,7 @@ def test_a_rater_by_hand() -> None:
         (["left", "right"] * 10, 5, []),
     ],
 )
-def test_remarks_on_one_rater(answers: list[Answer], seconds: float, remarks: list[str]) -> None:
+def test_remarks_on_one_rater(answers: list[VoteAnswer], seconds: float, remarks: list[str]) -> None:
     assert list(of("anna", cast("anna", answers, seconds=seconds)).remarks) == remarks
 
 
@@ -180,7 +180,7 @@ def test_remarks_on_one_rater(answers: list[Answer], seconds: float, remarks: li
         (["left", "right", "right", "right"], []),
     ],
 )
-def test_remarks_on_repeats(answers: list[Answer], remarks: list[str]) -> None:
+def test_remarks_on_repeats(answers: list[VoteAnswer], remarks: list[str]) -> None:
     """Of a rater who first chose the left report: with the sides swapped, right is the same answer."""
     mine = cast("anna", ["left"] * 4)
     found = of("anna", [*mine, *map(repeated, mine, answers)])
@@ -216,9 +216,9 @@ def test_the_coin(heads: int, tails: int) -> None:
 
 @examples(60)
 @given(st.lists(st.tuples(*[st.sampled_from(("left", "right", "both-good"))] * 2), min_size=2, max_size=20))
-def test_kappa_by_scikit_learn(answers: list[tuple[Answer, Answer]]) -> None:
+def test_kappa_by_scikit_learn(answers: list[tuple[VoteAnswer, VoteAnswer]]) -> None:
     """Every matchup entered from both sides; the second rater saw every other one with the sides swapped."""
-    swap: dict[str, Answer] = {"left": "right", "right": "left", "both-good": "both-good"}
+    swap: dict[str, VoteAnswer] = {"left": "right", "right": "left", "both-good": "both-good"}
     one = cast("anna", [mine for mine, _ in answers])
     other = cast("bert", [theirs for _, theirs in answers])
     shown = [

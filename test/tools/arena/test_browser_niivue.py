@@ -3,7 +3,6 @@
 import os
 import secrets
 from collections.abc import Iterator
-from dataclasses import asdict
 from io import BytesIO
 from pathlib import Path
 
@@ -21,8 +20,10 @@ from tools.arena.serve_process import serving
 
 from podium.errors import PodiumError
 from podium.tools.arena.images import prepare
-from podium.tools.arena.store import PICTURES, Picture
+from podium.tools.arena.store import PICTURES
 from podium.tools.arena.web.viewer import install_viewer
+
+pytestmark = pytest.mark.browser
 
 SHAPE = (40, 60, 50)  # slices, rows, columns
 WITHOUT_WEBGL2 = (
@@ -75,9 +76,8 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     folder = tmp_path_factory.mktemp("arena")
     pictures = {}
     for number, case in enumerate(("A1", "A2")):
-        key = f"{number:032x}"
         source = phantom(folder.parent / f"{case}.mha", mirrored=case == "A2")
-        pictures[case] = [Picture(key=key, **asdict(prepare(source, folder / PICTURES / key)))]
+        pictures[case] = [prepare(source, folder / PICTURES / f"{number:032x}")]
     made = make_arena(folder, cases=tuple(pictures), raters=(), pictures=pictures)
     with serving(folder) as address:
         yield Site(made, address)
@@ -220,11 +220,9 @@ class TestMeshes:
         write_stl(folder / "lower.stl", *draw_arch(np.random.default_rng(2), "lower"))
         arena, pictures = folder / "arena", {}
         for case in ("F1", "F2"):
-            pictures[case] = []
-            for name in ("upper.ply", "lower.stl"):
-                key = secrets.token_hex(16)
-                prepared = prepare(folder / name, arena / PICTURES / key)
-                pictures[case].append(Picture(key=key, **asdict(prepared)))
+            pictures[case] = [
+                prepare(folder / name, arena / PICTURES / secrets.token_hex(16)) for name in ("upper.ply", "lower.stl")
+            ]
         made = make_arena(arena, cases=tuple(pictures), raters=(), pictures=pictures)
         with serving(arena) as address:
             yield Site(made, address)

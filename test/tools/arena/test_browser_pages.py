@@ -1,12 +1,9 @@
 """axe-core on every page, by day and by night, on a desktop and on a phone."""
 
-import base64
-import json
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from html import escape
 from http.server import BaseHTTPRequestHandler, HTTPServer
-from pathlib import Path
 from threading import Thread
 from typing import Any
 
@@ -14,16 +11,15 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, expect
 from tools.arena.browsing import DESKTOP, PHONE, TABLET, Rater, Site, Visits, button, expect_progress
-from tools.arena.conftest import CASES, METHODS
 
 from podium.tools.arena.raters import invite
 from podium.tools.arena.settings import read_settings
 from podium.tools.arena.store import Store
 
+pytestmark = pytest.mark.browser
+
 LOOKS: dict[str, dict[str, Any]] = {
     "desktop, light": {**DESKTOP, "color_scheme": "light"},
-    "desktop, dark": {**DESKTOP, "color_scheme": "dark"},
-    "phone, light": {**PHONE, "color_scheme": "light"},
     "phone, dark": {**PHONE, "color_scheme": "dark"},
 }
 
@@ -355,38 +351,6 @@ def test_another_site_cannot_show_the_page_in_a_frame(site: Site, visits: Visits
 
 
 # What reaches a rater's browser names no team and no case; the browser asks nobody else, and the policy holds.
-
-
-def test_nothing_the_browser_received_names_a_team_or_a_case(site: Site, visits: Visits, tmp_path: Path) -> None:
-    rater = site.rater(matchups=8)
-    context = visits.context(record_har_path=tmp_path / "all.har", record_har_content="embed")
-    page = visits.open(rater, context)
-    for done in range(8):
-        expect_progress(page, done, 8)
-        expect(page.locator("figure img, figure svg").first).to_be_visible()
-        button(page, "A is better").click()
-    expect(page.get_by_role("heading", level=1)).to_have_text(f"Thank you, {rater.name}")
-    page.get_by_role("button", name="Undo last vote").click()
-    expect_progress(page, 7, 8)
-    context.close()
-    entries = json.loads((tmp_path / "all.har").read_text(encoding="utf-8"))["log"]["entries"]
-    everything = b"\n".join(received(entries))
-    assert b"The second premolar of the lower left jaw" in everything  # bodies are there
-    assert everything.count(b"IHDR") >= 3  # pictures, too
-    assert b"content-security-policy" in everything.lower()  # and headers
-    assert sum("/picture/" in entry["request"]["url"] for entry in entries) >= 12  # slices fetched ahead, too
-    for name in (*METHODS, *CASES):
-        assert name.encode() not in everything.lower()
-
-
-def received(entries: list[dict[str, dict[str, object]]]) -> Iterator[bytes]:
-    """All of every response as the browser has it, and what it was asked for."""
-    for entry in entries:
-        content = entry["response"].pop("content")
-        assert isinstance(content, dict)
-        text = content.get("text", "")
-        yield base64.b64decode(text) if content.get("encoding") == "base64" else text.encode()
-        yield json.dumps([entry["request"], entry["response"]]).encode()
 
 
 def test_the_watch_over_these_tests_sees_what_it_watches_for(browser: Browser, site: Site) -> None:

@@ -1,7 +1,6 @@
 """Photographs in a real browser: the whole one first, then larger, and the next one."""
 
 from collections.abc import Iterator
-from dataclasses import asdict
 
 import numpy as np
 import pytest
@@ -12,7 +11,9 @@ from tools.arena.browsing import DESKTOP, Site, Visits, button
 from tools.arena.serve_process import serving
 
 from podium.tools.arena.images import prepare
-from podium.tools.arena.store import PICTURES, Picture
+from podium.tools.arena.store import PICTURES
+
+pytestmark = pytest.mark.browser
 
 
 @pytest.fixture(scope="module")
@@ -25,8 +26,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
         for place in range(2):
             source = folder / f"{case}-{place}.png"
             Image.fromarray(np.full((200, 300, 3), 60 + 60 * place, dtype=np.uint8)).save(source)
-            key = f"{10 * number + place:032x}"
-            pictures[case].append(Picture(key=key, **asdict(prepare(source, arena / PICTURES / key))))
+            pictures[case].append(prepare(source, arena / PICTURES / f"{10 * number + place:032x}"))
     made = make_arena(arena, cases=tuple(pictures), raters=(), pictures=pictures)
     with serving(arena) as address:
         yield Site(made, address)

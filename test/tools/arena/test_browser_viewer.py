@@ -9,6 +9,8 @@ from tools.arena.arena_folders import make_arena, shades_of
 from tools.arena.browsing import DESKTOP, PHONE, Site, Visits, button, expect_progress
 from tools.arena.serve_process import serving
 
+pytestmark = pytest.mark.browser
+
 SLICES, ROWS, COLUMNS = 30, 32, 48
 
 

@@ -7,11 +7,11 @@ import pytest
 
 from podium.tools.arena.calibration import VotesOnTeam, prediction_powered
 from podium.tools.arena.calibration_counts import SeenByBoth, count_clinicians, count_judge_twice, count_votes, measure
-from podium.tools.arena.store import Answer, Ballot
-from podium.tools.ranking.result import Measured
+from podium.tools.arena.store import Ballot, VoteAnswer
+from podium.tools.ranking.calibration import Measured
 
 
-def ballot(case: str, answer: Answer, *, rater: str = "anna", repeat: bool = False) -> Ballot:
+def ballot(case: str, answer: VoteAnswer, *, rater: str = "anna", repeat: bool = False) -> Ballot:
     left, right = ("B", "A") if repeat else ("A", "B")
     return Ballot(rater=rater, case=case, left=left, right=right, answer=answer, repeat=repeat)
 
@@ -23,7 +23,7 @@ def measured(seen: Sequence[SeenByBoth], others: Sequence[Ballot] = ()) -> dict[
 
 def test_agreement_kappa_and_length_by_hand() -> None:
     """Ten votes: 6 the same of which 1 tie; clinicians have 2 ties, the judge 1."""
-    answers: list[tuple[Answer, float, int]] = [
+    answers: list[tuple[VoteAnswer, float, int]] = [
         *([("left", 0.2, 5)] * 3),
         *([("right", -0.1, 4)] * 2),
         ("both-bad", 0.0, 0),
@@ -78,34 +78,34 @@ def test_one_vote_per_case_is_the_estimator_of_the_paper() -> None:
     estimate = y[:n].mean() + weight * (f[n:].mean() - f[:n].mean())
     variance = (y[:n] - weight * f[:n]).var() / n + weight**2 * f[n:].var() / others
     votes = VotesOnTeam(case=np.arange(n), opponent=np.zeros(n, dtype=np.int64), points=y[:n])
-    found = prediction_powered(votes, f[:, None], confidence=0.95)
-    assert found.by_both.value == pytest.approx(estimate, abs=1e-3)
-    assert found.by_both.variance == pytest.approx(variance, rel=0.02)
-    assert found.by_votes.value == y[:n].mean()
-    assert found.by_votes.variance == pytest.approx(y[:n].var(ddof=1) / n, rel=0.01)
-    assert found.by_both.variance < found.by_votes.variance
+    by_votes, by_both, _ = prediction_powered(votes, f[:, None], confidence=0.95)
+    assert by_both.value == pytest.approx(estimate, abs=1e-3)
+    assert by_both.variance == pytest.approx(variance, rel=0.02)
+    assert by_votes.value == y[:n].mean()
+    assert by_votes.variance == pytest.approx(y[:n].var(ddof=1) / n, rel=0.01)
+    assert by_both.variance < by_votes.variance
 
 
 def test_a_judge_that_says_nothing_changes_nothing() -> None:
     votes = VotesOnTeam(
         case=np.array([0, 1, 2, 3]), opponent=np.array([1, 2, 1, 2]), points=np.array([1.0, 0.0, 0.5, 1.0])
     )
-    found = prediction_powered(votes, np.zeros((6, 3)), confidence=0.95)
-    assert found.weight == 0
-    assert found.by_both.value == found.by_votes.value == pytest.approx((0.75 + 0.5) / 2)
+    by_votes, by_both, weight = prediction_powered(votes, np.zeros((6, 3)), confidence=0.95)
+    assert weight == 0
+    assert by_both.value == by_votes.value == pytest.approx((0.75 + 0.5) / 2)
 
 
 def test_every_opponent_counts_the_same() -> None:
     """Nine wins against one team and one loss against the other are one half, not nine tenths."""
     votes = VotesOnTeam(case=np.arange(10), opponent=np.array([1] * 9 + [2]), points=np.array([1.0] * 9 + [0.0]))
-    assert prediction_powered(votes, np.zeros((10, 3)), confidence=0.95).by_votes.value == 0.5
+    assert prediction_powered(votes, np.zeros((10, 3)), confidence=0.95)[0].value == 0.5
 
 
 def test_too_few_cases_have_no_interval() -> None:
     votes = VotesOnTeam(case=np.array([0, 1]), opponent=np.array([1, 1]), points=np.array([1.0, 0.0]))
-    found = prediction_powered(votes, np.zeros((5, 2)), confidence=0.95)
-    assert found.by_votes.interval is None
-    assert found.by_both.interval is None
+    by_votes, by_both, _ = prediction_powered(votes, np.zeros((5, 2)), confidence=0.95)
+    assert by_votes.interval is None
+    assert by_both.interval is None
 
 
 def test_the_intervals_hold_the_truth_and_the_judge_makes_them_narrower() -> None:
@@ -123,11 +123,11 @@ def test_the_intervals_hold_the_truth_and_the_judge_makes_them_narrower() -> Non
         case, opponent = np.repeat(np.arange(voted), 2), np.tile([1, 2], voted)
         points = (random.random(2 * voted) < chance[case, opponent]).astype(np.float64)
         votes = VotesOnTeam(case=case, opponent=opponent, points=points)
-        found = prediction_powered(votes, judged, confidence=0.95)
-        for name, estimate in (("votes", found.by_votes), ("both", found.by_both)):
+        by_votes, by_both, _ = prediction_powered(votes, judged, confidence=0.95)
+        for name, estimate in (("votes", by_votes), ("both", by_both)):
             low, high = estimate.interval or (0.0, 0.0)
             inside[name] += low <= TRUTH <= high
-        narrower += found.by_both.variance < found.by_votes.variance
+        narrower += by_both.variance < by_votes.variance
     assert 0.93 <= inside["votes"] / 400 <= 0.97
     assert 0.93 <= inside["both"] / 400 <= 0.97
     assert narrower > 350

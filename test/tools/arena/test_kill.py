@@ -1,75 +1,22 @@
 """kill -9 at any moment: whatever was acknowledged is in the database, and nothing twice."""
 
 import contextlib
-import os
 import random
 import re
 import sqlite3
-import subprocess
-import sys
 import threading
 import time
 from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 from urllib.parse import urlencode
 
-from places import ROOT
+import pytest
 from tools.arena.arena_folders import make_arena
 from tools.arena.serve_process import ServeProcess
 
 from podium.tools.arena.settings import ArenaSettings
 
-CHILD = Path(__file__).parent / "voting_child.py"
-
-
-def test_acknowledged_votes_survive_kill_9(tmp_path: Path) -> None:
-    made = make_arena(
-        tmp_path,
-        methods=[f"m{number}" for number in range(7)],
-        cases=[f"c{number}" for number in range(30)],
-        raters=[f"rater {number}" for number in range(30)],
-        settings=ArenaSettings(matchups_per_rater=300),
-    )
-    moments = random.Random(5)
-    acknowledged: dict[str, set[str]] = {"cast": set(), "undone": set()}
-    command = [sys.executable, str(CHILD), str(tmp_path), *made.tokens.values()]
-    killed = 0
-    for _ in range(5):
-        environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-        with subprocess.Popen(command, stdout=subprocess.PIPE, env=environment) as child:
-            assert child.stdout is not None
-            lines = [child.stdout.readline()]  # it votes
-            time.sleep(moments.uniform(0.05, 0.3))
-            child.kill()
-            lines += child.stdout.readlines()
-        killed += child.returncode == -9
-        for line in lines:
-            if line.endswith(b"\n") and line != b"end\n":
-                kind, key = line.decode().split()
-                acknowledged[kind].add(key)
-    assert killed == 5, "the child had nothing left to vote on"
-    assert len(acknowledged["cast"]) > 100
-    assert acknowledged["undone"]
-    with contextlib.closing(sqlite3.connect(tmp_path / "arena.sqlite")) as database:
-        assert database.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
-        assert database.execute("PRAGMA foreign_key_check").fetchall() == []
-        voted = [key for (key,) in database.execute("SELECT key FROM votes JOIN matchups ON matchups.id = matchup")]
-        undone = [
-            key
-            for (key,) in database.execute(
-                "SELECT key FROM undos JOIN votes ON votes.id = vote JOIN matchups ON matchups.id = matchup"
-            )
-        ]
-        standing = database.execute(
-            "SELECT max(n) FROM (SELECT count(*) AS n FROM votes JOIN matchups ON matchups.id = matchup "
-            "WHERE votes.id NOT IN (SELECT vote FROM undos) GROUP BY votes.rater, position)"
-        ).fetchone()
-    assert acknowledged["cast"] <= set(voted)
-    assert acknowledged["undone"] <= set(undone)
-    assert len(voted) == len(set(voted))
-    assert len(undone) == len(set(undone))
-    assert standing == (1,)
-
+pytestmark = pytest.mark.system
 
 # kill -9 of a server with 20 voters at work, again and again: what was answered with success is there, and once.
 
@@ -153,7 +100,7 @@ def test_every_vote_answered_with_success_survives_kill_9_exactly_once(tmp_path:
 def vote_while_the_server_is_killed(
     folder: Path, *, shortest_seconds: float, longest_seconds: float, matchups: int = 600
 ) -> int:
-    """How many votes were confirmed; all of them are on disk, and once. bench/arena_kill.py does it for a minute."""
+    """How many votes were confirmed; all of them are on disk, and once."""
     made = make_arena(
         folder,
         methods=[f"m{number}" for number in range(7)],

@@ -16,6 +16,8 @@ from tools.arena.arena_server import NO_TLS, Guest, running
 
 from podium.tools.arena.settings import ArenaSettings
 
+pytestmark = pytest.mark.system
+
 NGINX = """
 daemon off; pid {folder}/pid; error_log stderr crit;
 events {{ worker_connections 64; }}

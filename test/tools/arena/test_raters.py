@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tools.arena.arena_folders import make_arena, rater_id
+from tools.arena.arena_folders import make_arena, next_matchup, rater_id, vote
 
 from podium.cli.main import main
 from podium.errors import UsageError
@@ -27,13 +27,6 @@ def opened(tmp_path: Path) -> Iterator[OpenArena]:
     opened = OpenArena(tmp_path)
     yield opened
     opened.close()
-
-
-def vote(opened: OpenArena, rater: int, count: int) -> None:
-    for _ in range(count):
-        matchup = voting.next_matchup(opened, rater)
-        assert matchup is not None
-        assert voting.cast(opened.store, rater, matchup=matchup.key, answer="left", comment="") == "cast"
 
 
 def pair_counts(opened: OpenArena) -> list[int]:
@@ -78,7 +71,7 @@ def test_a_new_link_ends_the_old_one_and_its_sessions_but_no_vote(opened: OpenAr
     cookie = open_session(opened.store, first.token)
     assert cookie is not None
     anna = rater_id(opened, first.token)
-    vote(opened, anna, 5)
+    vote(opened, anna, *["left"] * 5)
     upcoming = voting.next_matchup(opened, anna)
     second = invite(opened.store, SETTINGS, "Anna")
     assert second.remarks == ("Anna was invited before: the older link is revoked, the votes are kept.",)
@@ -120,11 +113,10 @@ def test_an_ended_link_ends_everything_but_the_votes(opened: OpenArena) -> None:
     cookie = open_session(opened.store, made.token)
     assert cookie is not None
     anna = rater_id(opened, made.token)
-    vote(opened, anna, 3)
+    vote(opened, anna, *["left"] * 3)
     last = voting.progress(opened.store, anna).undoable
     assert last is not None
-    upcoming = voting.next_matchup(opened, anna)
-    assert upcoming is not None
+    upcoming = next_matchup(opened, anna)
     assert revoke(opened.store, " Anna ") == "Anna"
     assert open_session(opened.store, made.token) is None
     assert find_visitor(opened.store, cookie) is None
@@ -158,12 +150,11 @@ def test_a_rater_needs_a_name(opened: OpenArena, name: str) -> None:
 def test_what_a_rater_left_goes_to_the_next_and_who_comes_back_is_planned_again(opened: OpenArena) -> None:
     anna = rater_id(opened, invite(opened.store, SETTINGS, "Anna").token)
     ben = rater_id(opened, invite(opened.store, SETTINGS, "Ben").token)
-    vote(opened, anna, 7)
+    vote(opened, anna, *["left"] * 7)
     undone = voting.progress(opened.store, anna).undoable
     assert undone is not None
     assert voting.undo(opened.store, anna, matchup=undone)
-    seen = voting.next_matchup(opened, anna)
-    assert seen is not None
+    seen = next_matchup(opened, anna)
     revoke(opened.store, "Anna")
     invite(opened.store, SETTINGS, "Carla")
     assert max(pair_counts(opened)) - min(pair_counts(opened)) <= 1
@@ -171,14 +162,13 @@ def test_what_a_rater_left_goes_to_the_next_and_who_comes_back_is_planned_again(
     assert back.total == 24
     assert max(pair_counts(opened)) - min(pair_counts(opened)) <= 1
     assert rater_id(opened, back.token) == anna
-    first = voting.next_matchup(opened, anna)
-    assert first is not None
+    first = next_matchup(opened, anna)
     assert first.key == seen.key  # it was answered and undone, so it comes first
     assert voting.skip(opened.store, anna, matchup=first.key)
     revoke(opened.store, "Anna")
     back = invite(opened.store, SETTINGS, "Anna")
     assert back.total == 24
-    vote(opened, anna, 18)
+    vote(opened, anna, *["left"] * 18)
     assert voting.next_matchup(opened, anna) is None
     mine = [ballot for ballot in read_ballots(opened.store) if ballot.rater == "Anna"]
     assert len(mine) == 24
@@ -194,7 +184,7 @@ def test_an_undone_vote_does_not_change_what_is_planned_next(tmp_path: Path) -> 
         opened = OpenArena(tmp_path / name)
         anna = rater_id(opened, made.tokens["Anna"])
         for _ in range(5 if undoes else 0):
-            vote(opened, anna, 1)
+            vote(opened, anna, "left")
             assert voting.undo(opened.store, anna, matchup=voting.progress(opened.store, anna).undoable or "")
         invite(opened.store, SETTINGS, "Ben")
         question = 'SELECT "case", "left", "right" FROM matchups JOIN raters ON raters.id = rater WHERE name = \'Ben\''
@@ -224,7 +214,7 @@ def test_every_change_is_noticed(opened: OpenArena) -> None:
 
     anna = rater_id(opened, invite(opened.store, SETTINGS, "Anna").token)
     note()
-    vote(opened, anna, 1)
+    vote(opened, anna, "left")
     note()
     voting.undo(opened.store, anna, matchup=voting.progress(opened.store, anna).undoable or "")
     note()

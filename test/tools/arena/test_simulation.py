@@ -7,9 +7,7 @@ import numpy as np
 import pytest
 from scipy.stats import kendalltau
 
-from podium.cli.arena import add_simulate
-from podium.cli.arguments import Parser
-from podium.errors import ConfigurationError
+from podium.cli.main import load_command
 from podium.tools.arena.settings import ArenaSettings, write_settings
 from podium.tools.arena.simulation import Played, Scenario, kendall_tau, play, summarise
 
@@ -100,10 +98,8 @@ def test_a_summary_by_hand() -> None:
 
 
 def run(*arguments: str) -> int:
-    parser = Parser()
-    add_simulate(parser.add_subparsers())
-    options = parser.parse_args(["simulate", *arguments])
-    return int(options.command(options))
+    command, parser = load_command("arena simulate")
+    return command(parser.read(arguments))
 
 
 def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -123,11 +119,6 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeyp
     assert first.err.endswith("Played 6 arenas of 3 teams, 3 raters and 30 cases; seed 0.\n")
     assert run(*small, "--gap", "20", "--gap", "800", "--workers", "1") == 0
     assert capsys.readouterr().out == first.out
-
-
-def test_an_arena_without_rules(tmp_path: Path) -> None:
-    with pytest.raises(ConfigurationError, match=r"arena\.toml cannot be read: No such file or directory\."):
-        run("--arena", str(tmp_path))
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from PIL import Image
 from podium.errors import UsageError
 from podium.tools.arena import images as packing
 from podium.tools.arena.images import ValueRange, prepare
-from podium.tools.arena.store import PreparedImage
+from podium.tools.arena.store import Picture
 
 NOISE = np.random.default_rng(3).integers(-1000, 3000, (4, 5, 6)).astype(np.int16)
 ORIENTATIONS = [
@@ -32,14 +32,14 @@ def write(path: Path, values: np.ndarray, *, spacing: tuple[float, ...] | None =
     return path
 
 
-def slices(folder: Path, prepared: PreparedImage) -> np.ndarray:
+def slices(folder: Path, prepared: Picture) -> np.ndarray:
     """The raw slices as a browser reads them, in the volume's own unit."""
     raw = gzip.decompress((folder / "volume.u16.gz").read_bytes())
     codes = np.frombuffer(raw, "<u2").reshape(prepared.slices, prepared.height, prepared.width)
     return prepared.value_low + codes / 65535 * (prepared.value_high - prepared.value_low)
 
 
-def pngs(folder: Path, prepared: PreparedImage) -> np.ndarray:
+def pngs(folder: Path, prepared: Picture) -> np.ndarray:
     found = []
     for number in range(prepared.slices):
         with Image.open(folder / f"{number}.png") as picture:
@@ -100,11 +100,6 @@ def test_an_oblique_volume_is_not_resampled(tmp_path: Path) -> None:
     assert np.array_equal(np.rint(slices(tmp_path / "prepared", prepared)), NOISE)
 
 
-def test_anisotropic_pixels(tmp_path: Path) -> None:
-    path = write(tmp_path / "case.nii.gz", NOISE, spacing=(0.4, 0.6, 3.0))
-    assert prepare(path, tmp_path / "prepared").pixel_aspect == pytest.approx(1.5)
-
-
 def test_the_first_window_leaves_half_a_per_cent_out_at_either_end(tmp_path: Path) -> None:
     """1000 values 0, 1, ... 999: the fifth smallest is 4, the 995th is 994."""
     ramp = np.arange(1000, dtype=np.float32).reshape(10, 10, 10)
@@ -158,7 +153,7 @@ def test_every_kind_of_number(tmp_path: Path, kind: type) -> None:
 def test_a_flat_mha_is_a_picture(tmp_path: Path) -> None:
     grey = np.random.default_rng(1).integers(0, 256, (5, 6), dtype=np.uint8)
     prepared = prepare(write(tmp_path / "case.mha", grey), tmp_path / "prepared")
-    assert prepared == PreparedImage(is_volume=False, slices=1, width=6, height=5)
+    assert prepared == Picture(key=prepared.key, is_volume=False, slices=1, width=6, height=5)
     assert np.array_equal(pngs(tmp_path / "prepared", prepared)[0], grey)
     deep = np.arange(1000, dtype=np.uint16).reshape(20, 50)
     prepared = prepare(write(tmp_path / "case.mha", deep), tmp_path / "deep")

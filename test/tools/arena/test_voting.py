@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from properties import examples
-from tools.arena.arena_folders import make_arena, rater_id
+from tools.arena.arena_folders import make_arena, next_matchup, rater_id, vote
 from tools.arena.arena_server import running
 
 from podium.errors import UsageError
@@ -59,34 +59,24 @@ def arenas(draw: st.DrawFn) -> tuple[MatchupPlanner, list[int]]:
 
 @given(arenas())
 @examples(50)
-def test_every_pair_is_planned_equally_often_and_so_is_every_list_from_its_beginning(
+def test_pairs_and_sides_are_balanced_at_any_moment_and_only_repeats_come_twice(
     arena: tuple[MatchupPlanner, list[int]],
 ) -> None:
     planner, counts = arena
     lists = plan_one_by_one(planner, counts)
+    planned = fresh(lists)
     assert [len(listed) for listed in lists] == counts
     for number in range(1, len(lists) + 1):
         assert spread(Counter(map(pair, fresh(lists[:number]))), planner.methods) <= 1
     for listed in lists:
         for end in range(len(listed)):
             assert spread(Counter(map(pair, fresh([listed[:end]]))), planner.methods) <= 2
-
-
-@given(arenas())
-@examples(50)
-def test_sides_are_balanced_for_every_pair(arena: tuple[MatchupPlanner, list[int]]) -> None:
-    planner, counts = arena
-    planned = fresh(plan_one_by_one(planner, counts))
+    # The sides of every pair are balanced.
     lower_left = Counter(pair(each) for each in planned if each.left < each.right)
     for each, count in Counter(map(pair, planned)).items():
         assert abs(2 * lower_left[each] - count) <= 1
-
-
-@given(arenas())
-@examples(50)
-def test_no_matchup_comes_twice_but_for_repeats_with_swapped_sides(arena: tuple[MatchupPlanner, list[int]]) -> None:
-    planner, counts = arena
-    for listed, count in zip(plan_one_by_one(planner, counts), counts, strict=True):
+    # No matchup comes twice, but for repeats with swapped sides.
+    for listed, count in zip(lists, counts, strict=True):
         shown = Counter((pair(each), each.case) for each in listed if each.repeat_of is None)
         assert set(shown.values()) <= {1}
         repeats = [(place, each) for place, each in enumerate(listed) if each.repeat_of is not None]
@@ -188,10 +178,7 @@ def test_both_are_ties_and_cannot_judge_counts_nowhere(tmp_path: Path) -> None:
     made = make_arena(tmp_path)
     with closing(OpenArena(tmp_path)) as opened:
         rater = rater_id(opened, made.tokens["Anna"])
-        for answer in ("both-good", "both-bad", "cannot-judge"):
-            matchup = voting.next_matchup(opened, rater)
-            assert matchup is not None
-            assert voting.cast(opened.store, rater, matchup=matchup.key, answer=answer, comment="") == "cast"
+        vote(opened, rater, "both-good", "both-bad", "cannot-judge")
         ballots = read_ballots(opened.store)
         assert len(ballots) == 3
         assert len(counted(ballots)) == 2
@@ -350,8 +337,7 @@ def test_a_rater_votes_through_the_list(tmp_path: Path) -> None:
     opened = OpenArena(tmp_path)
     anna = rater_id(opened, made.tokens["Anna"])
     for position in range(1, 11):
-        matchup = voting.next_matchup(opened, anna)
-        assert matchup is not None
+        matchup = next_matchup(opened, anna)
         assert matchup.position == position
         assert {len(matchup.key)} == {32}
         progress = voting.progress(opened.store, anna)
@@ -368,18 +354,12 @@ def test_votes_are_undone_from_the_last_one_back_and_each_only_once(tmp_path: Pa
     made = make_arena(tmp_path)
     opened = OpenArena(tmp_path)
     anna = rater_id(opened, made.tokens["Anna"])
-    keys = []
-    for _ in range(3):
-        matchup = voting.next_matchup(opened, anna)
-        assert matchup is not None
-        keys.append(matchup.key)
-        voting.cast(opened.store, anna, matchup=matchup.key, answer="left", comment="sure")
+    keys = vote(opened, anna, "left", "left", "left", comment="sure" + " " * 2000 + "cut")
     assert not voting.undo(opened.store, anna, matchup=keys[1])
     assert voting.undo(opened.store, anna, matchup=keys[2])
     assert not voting.undo(opened.store, anna, matchup=keys[2])
     assert voting.progress(opened.store, anna).undoable == keys[1]
-    again = voting.next_matchup(opened, anna)
-    assert again is not None
+    again = next_matchup(opened, anna)
     assert (again.position, again.answer, again.comment) == (3, "left", "sure")
     assert again.key != keys[2]
     assert (voting.progress(opened.store, anna).done, voting.progress(opened.store, anna).total) == (2, 10)
@@ -393,8 +373,7 @@ def test_votes_are_undone_from_the_last_one_back_and_each_only_once(tmp_path: Pa
         assert voting.undo(opened.store, anna, matchup=key)
     assert voting.progress(opened.store, anna).undoable is None
     assert read_ballots(opened.store) == []
-    first = voting.next_matchup(opened, anna)
-    assert first is not None
+    first = next_matchup(opened, anna)
     assert first.position == 1
     opened.close()
 
@@ -404,14 +383,12 @@ def test_a_skipped_matchup_comes_back_at_the_end(tmp_path: Path) -> None:
     with running(tmp_path) as server, closing(OpenArena(tmp_path)) as opened:
         guest = server.guest(made.tokens["Anna"])
         anna = rater_id(opened, made.tokens["Anna"])
-        practice = voting.next_matchup(opened, anna)
-        assert practice is not None
+        practice = next_matchup(opened, anna)
         assert practice.is_practice
         assert 'action="/skip"' not in guest.page()
         assert not voting.skip(opened.store, anna, matchup=practice.key)  # it would count
         guest.vote("left")
-        skipped = voting.next_matchup(opened, anna)
-        assert skipped is not None
+        skipped = next_matchup(opened, anna)
         stale = guest.page()
         assert guest.skip().headers["location"] == "/?notice=skipped"
         assert guest.skip(page=stale).headers["location"] == "/?notice=stays"
@@ -421,8 +398,7 @@ def test_a_skipped_matchup_comes_back_at_the_end(tmp_path: Path) -> None:
         assert not voting.skip(opened.store, rater_id(opened, made.tokens["Bo"]), matchup=skipped.key)
         for _ in range(9):
             assert guest.vote("right").headers["location"] == "/"
-        last = voting.next_matchup(opened, anna)
-        assert last is not None
+        last = next_matchup(opened, anna)
         assert (last.left_report, last.right_report) == (skipped.left_report, skipped.right_report)
         assert last.pictures == skipped.pictures
         assert 'action="/skip"' not in guest.page()  # there is nothing to go on with
@@ -495,9 +471,7 @@ def test_a_matchup_of_somebody_else_is_refused(tmp_path: Path, kind: str) -> Non
     made = make_arena(tmp_path, raters=("Anna", "Ben"))
     opened = OpenArena(tmp_path)
     anna, ben = (rater_id(opened, made.tokens[name]) for name in ("Anna", "Ben"))
-    theirs = voting.next_matchup(opened, ben)
-    assert theirs is not None
-    key = theirs.key if kind == "another's" else "f" * 32
+    key = next_matchup(opened, ben).key if kind == "another's" else "f" * 32
     assert voting.cast(opened.store, anna, matchup=key, answer="left", comment="") == "refused"
     assert not voting.undo(opened.store, anna, matchup=key)
     assert read_ballots(opened.store) == []

@@ -1,22 +1,18 @@
 """A challenge of short reports for many teams: scoring a case takes a millisecond, so that runs have many cases."""
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
+
+from podium.execution.executor import Executor, Progress, ProgressFactory, Serial
+from podium.execution.processes import Processes
+from podium.tools.batch.run import TeamOutcome, run_batch
+from podium.tools.batch.storage import Location
 
 CONFIGURATION = 'kind = "reports"\ntitle = "Many"\nversion = "1"\nper_case = "full"\n'
 _WORDS = (
-    "tooth",
-    "root",
-    "bone",
-    "loss",
-    "crown",
-    "sinus",
-    "implant",
-    "caries",
-    "normal",
-    "lesion",
-    "left",
-    "upper",
-    "of",
+    *("tooth", "root", "bone", "loss", "crown", "sinus", "implant"),
+    *("caries", "normal", "lesion", "left", "upper", "of"),
 )
 
 
@@ -50,3 +46,49 @@ def all_metrics(output: Path) -> dict[str, bytes]:
 
 def kept_scores(output: Path) -> int:
     return sum(1 for _ in (output / "kept").glob("*/*.json"))
+
+
+def serial(progress: ProgressFactory) -> Executor:
+    return Serial(progress=progress)
+
+
+def processes(progress: ProgressFactory) -> Executor:
+    return Processes(workers=2, progress=progress)
+
+
+def run_teams(
+    submissions: Location,
+    truth: Location,
+    output: Location,
+    executor: Callable[[ProgressFactory], Executor] = serial,
+    *,
+    challenge: str | None = None,
+    **more: Any,
+) -> dict[str, TeamOutcome]:
+    """The outcomes of `run_batch` by team."""
+    outcomes = run_batch(
+        submissions=submissions, ground_truth=truth, output=output, challenge=challenge, executor=executor, **more
+    )
+    return {each.team: each for each in outcomes}
+
+
+def new_cases(outcomes: dict[str, TeamOutcome]) -> list[int]:
+    return [outcomes[team].new for team in sorted(outcomes)]
+
+
+def after_each_case(call: Callable[[int], None]) -> ProgressFactory:
+    """A progress that calls `call` with the number of cases scored so far."""
+
+    class Watched(Progress):
+        def __init__(self, label: str, _: int) -> None:
+            self._is_scoring, self._done = label.startswith("scoring"), 0
+
+        def advance(self) -> None:
+            if self._is_scoring:
+                self._done += 1
+                call(self._done)
+
+        def close(self) -> None:
+            pass
+
+    return Watched

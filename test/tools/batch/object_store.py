@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from podium.tools.batch.storage import Url, file_system, location
+from podium.tools.batch.storage import Url, location
 
 CREDENTIALS = {"AWS_ACCESS_KEY_ID": "key", "AWS_SECRET_ACCESS_KEY": "secret", "AWS_DEFAULT_REGION": "us-east-1"}
 
@@ -55,7 +55,7 @@ class ObjectStore:
         return url
 
     def call(self, method: str, **request: Any) -> Any:
-        return file_system("s3").call_s3(method, Bucket=self.bucket, **request)
+        return self.url("").files.call_s3(method, Bucket=self.bucket, **request)
 
     def put(self, key: str, content: bytes) -> None:
         self.call("put_object", Key=key, Body=content)
@@ -72,9 +72,7 @@ class ObjectStore:
         while True:
             page = self.call("list_objects_v2", **request)
             for each in page.get("Contents", ()):
-                found[each["Key"].removeprefix(f"{prefix}/")] = file_system("s3").cat_file(
-                    f"{self.bucket}/{each['Key']}"
-                )
+                found[each["Key"].removeprefix(f"{prefix}/")] = self.url(each["Key"]).read_bytes()
             if not page.get("IsTruncated"):
                 return found
             request["ContinuationToken"] = page["NextContinuationToken"]

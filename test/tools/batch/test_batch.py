@@ -7,26 +7,36 @@ import signal
 import subprocess
 import sys
 import time
-import zipfile
 from collections import Counter
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 from evaluating import evaluate_command
 from places import ROOT
-from tools.batch.challenge_of_reports import all_metrics, kept_scores, write_ground_truth, write_teams
+from tools.batch.challenge_of_reports import (
+    all_metrics,
+    kept_scores,
+    new_cases,
+    processes,
+    run_teams,
+    write_ground_truth,
+    write_teams,
+)
 
-from podium.challenges.reports.format import ReportsFormat
-from podium.challenges.reports.scoring import ReportsCase, ReportsScorer
+from podium.challenges.reports.challenge import ReportsChallenge
+from podium.challenges.reports.scoring import ReportsCase
 from podium.cli import main
 from podium.errors import UsageError
-from podium.execution.executor import Executor, Progress, ProgressFactory, Serial
+from podium.execution.executor import Progress
 from podium.execution.processes import Processes
 from podium.tools.batch import run
-from podium.tools.batch.run import TeamOutcome, find_teams, run_batch
+from podium.tools.batch.run import TeamOutcome, find_teams
 from podium.tools.batch.storage import Output
+
+pytestmark = pytest.mark.slow
 
 KINDS = sorted(path.parent.name for path in (ROOT / "ground-truth").glob("*/challenge.toml"))
 
@@ -43,43 +53,20 @@ def teams(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def batch(tmp_path: Path, truth: Path, teams: Path) -> Callable[..., dict[str, TeamOutcome]]:
-    def run(executor: Callable[[ProgressFactory], Executor] | None = None, **more: Any) -> dict[str, TeamOutcome]:
-        outcomes = run_batch(
-            submissions=teams,
-            output=tmp_path / "out",
-            ground_truth=truth,
-            challenge=None,
-            executor=executor or (lambda progress: Serial(progress=progress)),
-            **more,
-        )
-        return {each.team: each for each in outcomes}
-
-    return run
+    return partial(run_teams, teams, truth, tmp_path / "out")
 
 
-def new_cases(outcomes: dict[str, TeamOutcome]) -> list[int]:
-    return [outcomes[team].new for team in sorted(outcomes)]
+@pytest.fixture
+def command(tmp_path: Path, truth: Path, teams: Path) -> Callable[[], int]:
+    """`podium batch`: its exit code."""
+    return lambda: main(["batch", str(teams), "--ground-truth", str(truth), "--output", str(tmp_path / "out")])
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_team_gets_the_file_of_an_evaluation(kind: str, tmp_path: Path) -> None:
     submissions, truth = ROOT / "test" / "submissions" / kind, ROOT / "ground-truth" / kind
-    run_batch(
-        submissions=submissions,
-        output=tmp_path / "batch",
-        ground_truth=truth,
-        challenge=None,
-        executor=lambda progress: Processes(workers=2, progress=progress),
-        teams_per_task=2,
-    )
-    again = run_batch(
-        submissions=submissions,
-        output=tmp_path / "batch",
-        ground_truth=truth,
-        challenge=None,
-        executor=lambda progress: Serial(progress=progress),
-    )
-    assert {each.new for each in again} == {0}
+    run_teams(submissions, truth, tmp_path / "batch", processes, teams_per_task=2)
+    assert set(new_cases(run_teams(submissions, truth, tmp_path / "batch"))) == {0}
     for team, path in find_teams(submissions)[0].items():
         evaluate_command(path, truth, tmp_path / "single" / "teams" / team)
     assert all_metrics(tmp_path / "batch") == all_metrics(tmp_path / "single")
@@ -109,13 +96,13 @@ def test_other_code_scores_again(batch: Any, monkeypatch: pytest.MonkeyPatch) ->
 
 def test_a_reference_is_read_once_for_the_teams_of_a_task(batch: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     read: Counter[str] = Counter()
-    real = ReportsFormat.read_reference
+    real = ReportsChallenge.read_reference
 
-    def counted(self: ReportsFormat, reference: Any) -> str:
+    def counted(self: ReportsChallenge, reference: Any) -> str:
         read[reference.name] += 1
         return real(self, reference)
 
-    monkeypatch.setattr(ReportsFormat, "read_reference", counted)
+    monkeypatch.setattr(ReportsChallenge, "read_reference", counted)
     batch(teams_per_task=3)  # of four teams
     assert list(read.values()) == [3] * 6, "once by the check of the references, and once by each of two tasks"
 
@@ -123,16 +110,16 @@ def test_a_reference_is_read_once_for_the_teams_of_a_task(batch: Any, monkeypatc
 def test_a_case_that_crashes_costs_its_team_only(
     batch: Any, teams: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real = ReportsScorer.compare
+    real = ReportsChallenge.compare
 
-    def compare(self: ReportsScorer, prediction: Any, expected: str) -> ReportsCase:
+    def compare(self: ReportsChallenge, prediction: Any, expected: str) -> ReportsCase:
         if "poison" in prediction.path.read_text():
             os.kill(os.getpid(), signal.SIGKILL)
         if "forever" in prediction.path.read_text():
             time.sleep(600)
         return real(self, prediction, expected)
 
-    monkeypatch.setattr(ReportsScorer, "compare", compare)
+    monkeypatch.setattr(ReportsChallenge, "compare", compare)
     (teams / "team_01" / "case_002.txt").write_text("poison")
     (teams / "team_02" / "case_004.txt").write_text("forever")
     outcomes = batch(lambda progress: Processes(workers=2, case_timeout_seconds=3.0, progress=progress))
@@ -142,7 +129,7 @@ def test_a_case_that_crashes_costs_its_team_only(
         team: {row["case"]: row["error"] for row in json.loads(content)["results"]}
         for team, content in all_metrics(tmp_path / "out").items()
     }
-    assert rows["team_01"]["case_002"].startswith("Scoring this case ended its process every time")
+    assert rows["team_01"]["case_002"].startswith("Scoring this case crashed")
     assert rows["team_02"]["case_004"] == "Scoring this case took longer than 3 seconds."
     monkeypatch.undo()
     assert new_cases(batch()) == [0, 1, 1, 0]  # what an accident may have caused is tried again
@@ -162,9 +149,6 @@ def test_a_team_that_ends_the_process_that_evaluates_it_costs_no_other(
                 os.kill(os.getpid(), signal.SIGKILL)
             raise MemoryError if end == "memory" else ValueError
         return real(task, path, **more)
-
-    def processes(progress: ProgressFactory) -> Processes:
-        return Processes(workers=2, progress=progress)
 
     monkeypatch.setattr(run, "open_predictions", open_predictions)
     outcomes = batch(processes)
@@ -186,21 +170,17 @@ def test_a_team_that_ends_the_process_that_evaluates_it_costs_no_other(
 
 
 def test_a_team_that_cannot_be_scored_costs_no_other(
-    teams: Path, truth: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    command: Any, teams: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with zipfile.ZipFile(teams / "packed.zip", "w") as archive:
-        for path in (teams / "team_00").iterdir():
-            archive.write(path, path.name)
+    shutil.make_archive(str(teams / "packed"), "zip", teams / "team_00")
     (teams / "empty").mkdir()
     (teams / "broken.zip").write_bytes(b"PK\3\4 but no more")
     (teams / "notes.txt").write_text("no team")
     (teams / ".hidden").mkdir()
-    arguments = ("--ground-truth", str(truth), "--output", str(tmp_path / "out"))
-    assert main(["batch", str(teams), *arguments]) == 1
+    assert command() == 1
     printed = capsys.readouterr()
-    assert (
-        printed.err.splitlines()[-1] == "5 of 7 teams have scores; 24 cases were scored in this run."
-    )  # equal files once
+    # Equal files are scored once.
+    assert printed.err.splitlines()[-1] == "5 of 7 teams have scores; 24 cases were scored in this run."
     for words in ("The submission is empty", "broken", "There is no ranking: "):  # reports are judged first
         assert words in " ".join(printed.out.split())
     metrics = all_metrics(tmp_path / "out")
@@ -210,7 +190,7 @@ def test_a_team_that_cannot_be_scored_costs_no_other(
 
 
 def test_names_of_teams_are_shown_escaped_and_no_link_is_followed(
-    teams: Path, truth: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    command: Any, teams: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The organiser's terminal shows what a participant named a folder; a link may lead to another team's files."""
     for name in ("red\x1b[31m", "two\nlines", os.fsdecode(b"caf\xe9")):
@@ -220,8 +200,7 @@ def test_names_of_teams_are_shown_escaped_and_no_link_is_followed(
     (teams / "lost").symlink_to(tmp_path / "nothing")
     (teams / "packed.rar").write_bytes(b"Rar!")
     shutil.copytree(teams / "team_00", teams / ".shy")
-    arguments = ("--ground-truth", str(truth), "--output", str(tmp_path / "out"))
-    assert main(["batch", str(teams), *arguments]) == 1
+    assert command() == 1
     printed = capsys.readouterr()
     words = " ".join(printed.out.replace("│", " ").split())
     assert "\x1b" not in printed.out + printed.err
@@ -236,16 +215,15 @@ def test_names_of_teams_are_shown_escaped_and_no_link_is_followed(
 
 
 def test_a_second_run_on_the_same_output_is_refused(
-    teams: Path, truth: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    command: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """It would delete what the first one reads: honest teams got no score, with exit code 0."""
-    arguments = ["batch", str(teams), "--ground-truth", str(truth), "--output", str(tmp_path / "out")]
     with Output.at(tmp_path / "out", cache=tmp_path).locked():
-        assert main(arguments) == 2
+        assert command() == 2
         assert capsys.readouterr().err.splitlines()[-1] == (
             f"Another 'podium batch' is using {tmp_path / 'out'}: wait until it has ended, or give another --output."
         )
-    assert main(arguments) == 0
+    assert command() == 0
 
 
 def test_an_older_file_of_a_team_that_fails_is_deleted(batch: Any, teams: Path, tmp_path: Path) -> None:
@@ -257,13 +235,8 @@ def test_an_older_file_of_a_team_that_fails_is_deleted(batch: Any, teams: Path, 
 
 
 def test_the_ranking_comes_last(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    code = main(
-        [
-            *("batch", str(ROOT / "test/submissions/freehand"), "--output", str(tmp_path), "--bootstraps", "10"),
-            *("--ground-truth", str(ROOT / "ground-truth/freehand")),
-        ]
-    )
-    assert code == 0
+    paths = (ROOT / "test/submissions/freehand", "--ground-truth", ROOT / "ground-truth/freehand", "--output", tmp_path)
+    assert main(["batch", *map(str, paths), "--bootstraps", "10"]) == 0
     assert "Rule: " in capsys.readouterr().out
     ranking = json.loads((tmp_path / "ranking" / "ranking.json").read_text())
     assert {team["name"] for team in ranking["teams"]} == {"fathom", "gyro", "wander"}
@@ -281,13 +254,13 @@ def test_one_team_has_one_submission(tmp_path: Path) -> None:
 
 
 def test_there_is_one_progress(batch: Any) -> None:
-    told: list[tuple[str, int]] = []
+    started: list[tuple[str, int]] = []
     steps: Counter[str] = Counter()
 
     class Recorder(Progress):
         def __init__(self, label: str, total: int) -> None:
             self._label = label
-            told.append((label, total))
+            started.append((label, total))
 
         def advance(self) -> None:
             steps[self._label] += 1
@@ -297,7 +270,7 @@ def test_there_is_one_progress(batch: Any) -> None:
 
     batch(progress=Recorder, teams_per_task=3)
     scoring = "scoring 4 teams, 3 at a time"
-    assert told == [("checking references", 6), (scoring, 12)]
+    assert started == [("checking references", 6), (scoring, 12)]
     assert steps[scoring] == 12
     assert steps[f"{scoring}, closed"] == 1
 

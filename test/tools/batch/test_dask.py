@@ -17,18 +17,29 @@ from typing import Any
 import pytest
 from places import ROOT
 from sandbox.hijacking import decoders_with
-from tools.batch.challenge_of_reports import all_metrics, kept_scores, write_ground_truth, write_teams
+from tools.batch.challenge_of_reports import (
+    after_each_case,
+    all_metrics,
+    kept_scores,
+    new_cases,
+    processes,
+    run_teams,
+    serial,
+    write_ground_truth,
+    write_teams,
+)
 from tools.batch.local_cluster import LocalCluster, wait_until
 
 from podium.cli import main
 from podium.errors import Refused, UsageError
-from podium.execution.executor import Executor, Progress, ProgressFactory, Serial, no_progress
+from podium.execution.executor import Executor, ProgressFactory
 from podium.execution.processes import Processes
-from podium.readers.files import is_decoder_installed
-from podium.sandbox import decoder
-from podium.sandbox.decoders import decoders, ensure_decoders
+from podium.readers.decoding import is_decoder_installed
+from podium.sandbox import server
+from podium.sandbox.client import decoders, ensure_decoders
 from podium.tools.batch.dask import Dask
-from podium.tools.batch.run import TeamOutcome, run_batch
+
+pytestmark = pytest.mark.system
 
 pytest.importorskip("distributed")
 
@@ -111,9 +122,6 @@ def test_a_crash_among_many_short_cases_costs_none_of_them(cluster: LocalCluster
     outcomes = Dask(address=cluster.address).run([str(number) for number in range(300)], work, label="testing")
     assert [case for case, each in outcomes.items() if each.error is not None] == ["200"]
     assert list(outcomes) == [str(number) for number in range(300)]
-
-
-def test_no_cases(cluster: LocalCluster) -> None:
     assert Dask(address=cluster.address).run([], str.upper, label="testing") == {}
 
 
@@ -202,7 +210,7 @@ def test_a_case_that_takes_dask_workers_with_it_is_failed(start_cluster: Callabl
     cluster.wait_for_workers(3)
     executor = Dask(address=cluster.address)
     outcome = executor.run(["poison"], work, label="testing")["poison"]
-    assert (outcome.error or "").startswith("Scoring this case ended its process every time")
+    assert (outcome.error or "").startswith("Scoring this case crashed")
     assert outcome.detail == "the worker died 2 times, last together with its Dask worker"
     assert executor.run(["a"], work, label="testing")["a"].value == "A"
 
@@ -216,51 +224,33 @@ def many(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("many")
     write_ground_truth(folder / "truth", cases=CASES)
     write_teams(folder / "teams", teams=TEAMS, cases=CASES)
-    batch(folder, folder / "serial", lambda progress: Serial(progress=progress))
+    batch(folder, folder / "serial")
     return folder
 
 
-def batch(
-    folder: Path,
-    output: Path,
-    executor: Callable[[ProgressFactory], Executor],
-    progress: ProgressFactory = no_progress,
-) -> dict[str, TeamOutcome]:
-    outcomes = run_batch(
-        submissions=folder / "teams",
-        output=output,
-        ground_truth=folder / "truth",
-        challenge=None,
-        executor=executor,
-        progress=progress,
-        teams_per_task=5,
-    )
-    return {each.team: each for each in outcomes}
+def batch(folder: Path, output: Path, executor: Callable[[ProgressFactory], Executor] = serial, **more: Any) -> int:
+    """The number of cases that were scored."""
+    return sum(new_cases(run_teams(folder / "teams", folder / "truth", output, executor, teams_per_task=5, **more)))
+
+
+def on(cluster: LocalCluster) -> Callable[[ProgressFactory], Executor]:
+    return lambda progress: Dask(address=cluster.address, progress=progress)
 
 
 def run_and_harm(many: Path, output: Path, cluster: LocalCluster, harm: Callable[[], None]) -> None:
     """The batch on the cluster, with some harm done in the middle of the second group of teams; no byte may change."""
     harmed_at: list[int] = []
 
-    class Harming(Progress):
-        def __init__(self, label: str, total: int) -> None:
-            self._left = total * 3 // 8 if label.startswith("scoring") else -1
-
-        def advance(self) -> None:
-            self._left -= 1
-            if self._left == 0:
-                harm()
-                harmed_at.append(kept_scores(output))
-
-        def close(self) -> None:
-            pass
+    def watch(done: int) -> None:
+        if done == CASES * 3 // 2:
+            harm()
+            harmed_at.append(kept_scores(output))
 
     cluster.wait_for_workers()
-    batch(many, output, lambda progress: Dask(address=cluster.address, progress=progress), Harming)
+    batch(many, output, on(cluster), progress=after_each_case(watch))
     assert 0 < harmed_at[0] < TEAMS * CASES
     assert all_metrics(output) == all_metrics(many / "serial")
-    again = batch(many, output, lambda progress: Serial(progress=progress))
-    assert sum(each.new for each in again.values()) == 0
+    assert batch(many, output) == 0
 
 
 def test_killing_one_of_two_workers_changes_no_byte(
@@ -323,12 +313,11 @@ def test_a_full_disk_on_one_worker_changes_no_byte(
     full = f'mount -t tmpfs -o size=4k,nr_inodes=1 full {output / "kept"} && exec "$@"'
     cluster.workers.append(cluster.add_worker(before=["unshare", "-rm", "sh", "-c", full, "sh"]))
     cluster.wait_for_workers()
-    batch(many, output, lambda progress: Dask(address=cluster.address, progress=progress))
+    batch(many, output, on(cluster))
     assert all_metrics(output) == all_metrics(many / "serial")
     kept = kept_scores(output)
     assert 0 < kept < TEAMS * CASES  # the other worker kept its own
-    again = batch(many, output, lambda progress: Serial(progress=progress))
-    assert sum(each.new for each in again.values()) == TEAMS * CASES - kept
+    assert batch(many, output) == TEAMS * CASES - kept
 
 
 def test_images_score_the_same_on_a_cluster(
@@ -347,23 +336,17 @@ def test_images_score_the_same_on_a_cluster(
 
 
 def test_a_reader_that_crashes_costs_its_case_alone(tmp_path: Path) -> None:
-    real = decoder.READERS["hdf5.read"]
+    real = server.READERS["hdf5.read"]
 
-    def crash(opened: decoder.OpenFile, **options: Any) -> decoder.Answer:
+    def crash(opened: server.OpenFile, **options: Any) -> server.Content:
         if "csv_0042" in opened.file.name:
             ctypes.string_at(0)
         return real(opened, **options)
 
     teams = tmp_path / "teams"
     shutil.copytree(ROOT / "test/submissions/carotid/carina", teams / "carina")
-    with decoders_with(__name__, READERS={**decoder.READERS, "hdf5.read": crash}):
-        run_batch(
-            submissions=teams,
-            output=tmp_path / "output",
-            ground_truth=ROOT / "ground-truth/carotid",
-            challenge=None,
-            executor=lambda progress: Processes(workers=2, progress=progress),
-        )
+    with decoders_with(__name__, READERS={**server.READERS, "hdf5.read": crash}):
+        run_teams(teams, ROOT / "ground-truth/carotid", tmp_path / "output", processes)
     rows = json.loads((tmp_path / "output/teams/carina/metrics.json").read_bytes())["results"]
     assert [row["case"] for row in rows if row["status"] != "scored"] == ["csv_0042"]
 

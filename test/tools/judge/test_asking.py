@@ -1,8 +1,6 @@
-"""The cache of answers: what decides that a question is the same, and that nothing is lost."""
+"""The cache of answers, its key, and the form of replies."""
 
 import sqlite3
-from datetime import UTC, datetime, timedelta
-from email.utils import format_datetime
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -11,7 +9,7 @@ import pytest
 
 from podium.errors import UsageError
 from podium.tools.judge.asking import AnswerCache, JudgeReply
-from podium.tools.judge.server import REPLIES, backoff_seconds, parse_reply, requested_seconds
+from podium.tools.judge.server import REPLIES, parse_reply
 
 MESSAGES = [SimpleNamespace(role="system", content="Split."), SimpleNamespace(role="user", content="Caries.")]
 FORMAT = {"json_schema": {"name": "parsed_report", "schema": {"type": "object"}}}
@@ -83,6 +81,12 @@ def plain(schema: Any, definitions: Any = None) -> Any:
     return {key: plain(value, definitions) for key, value in schema.items() if key not in ("title", "$defs")}
 
 
+@pytest.mark.parametrize("fence", ["```json\n{}\n```", "```\n{}\n```\n", "~~~~JSON\n{}~~~~", " ```json {} ``` ", "{}"])
+def test_replies_may_be_in_code_fences(fence: str) -> None:
+    text = fence.replace("{}", '{"phrases": ["One ```x``` two."]}')
+    assert parse_reply(text, schema_name="kept_phrases") == {"phrases": ["One ```x``` two."]}
+
+
 FENCED_WRONGLY = (
     "```",
     "```json",
@@ -109,37 +113,3 @@ FENCED_WRONGLY = (
 def test_replies_in_another_form_are_refused(text: str | None) -> None:
     with pytest.raises(ValueError, match="validation error"):
         parse_reply(text, schema_name="kept_phrases")
-
-
-# How long is waited before asking again.
-
-
-def test_backoff_doubles_up_to_a_minute() -> None:
-    for attempt, expected in enumerate([0.5, 1, 2, 4, 8, 16, 32, 60, 60]):
-        assert expected <= backoff_seconds(attempt, first=0.5) <= 1.25 * expected
-    assert backoff_seconds(3, first=0) == 0
-
-
-@pytest.mark.parametrize(
-    ("headers", "seconds"),
-    [
-        ({}, None),
-        ({"retry-after": "7"}, 7),
-        ({"retry-after": "0.5"}, 0.5),
-        ({"retry-after-ms": "250", "retry-after": "7"}, 0.25),
-        ({"retry-after": "99999"}, 3600),
-        ({"retry-after": "nan"}, None),
-        ({"retry-after": "-3"}, None),
-        ({"retry-after": "soon"}, None),
-    ],
-)
-def test_what_the_server_asks_for(headers: dict[str, str], seconds: float | None) -> None:
-    assert requested_seconds(headers) == seconds
-
-
-@pytest.mark.parametrize(("offset", "low", "high"), [(30, 27, 30), (-30, 0, 0)])
-def test_a_date_to_wait_for(offset: int, low: float, high: float) -> None:
-    moment = format_datetime(datetime.now(UTC) + timedelta(seconds=offset), usegmt=True)
-    seconds = requested_seconds({"retry-after": moment})
-    assert seconds is not None
-    assert low <= seconds <= high

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from tools.arena.arena_folders import make_arena, rater_id
-from tools.judge.conftest import ALPHA, BETA, REFERENCES
+from tools.judge.conftest import ALPHA, BETA, REFERENCES, edit_metrics, last_error
 from tools.judge.conftest import Desk as JudgeDesk
 
 from podium.cli.main import main
@@ -50,10 +50,6 @@ def figures(path: Path) -> dict[str, Any]:
     return {figure["name"]: figure for figure in json.loads(path.read_text())["figures"]}
 
 
-def last_line(capfd: pytest.CaptureFixture[str]) -> str:
-    return capfd.readouterr().err.strip().splitlines()[-1]
-
-
 def test_votes_and_verdicts_of_the_same_reports(
     arena: Path, undisturbed: JudgeDesk, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -76,12 +72,8 @@ def test_votes_and_verdicts_of_the_same_reports(
     assert "The judge judge-1 and 5 votes of 2 clinicians" in out
     assert "The arena is still open: these figures are provisional." in err
     assert "too narrow below 50 cases" in " ".join(err.split())
-
-
-def test_the_same_input_gives_the_same_bytes(arena: Path, undisturbed: JudgeDesk, tmp_path: Path) -> None:
-    for name in ("one.json", "two.json"):
-        assert calibrate(arena, undisturbed.output, tmp_path / name) == 0
-    assert (tmp_path / "one.json").read_bytes() == (tmp_path / "two.json").read_bytes()
+    assert calibrate(arena, undisturbed.output, tmp_path / "again.json", "--judged-again", undisturbed.output) == 0
+    assert (tmp_path / "again.json").read_bytes() == (tmp_path / "c.json").read_bytes()
 
 
 def test_the_ranking_and_its_page_show_it(arena: Path, undisturbed: JudgeDesk, tmp_path: Path) -> None:
@@ -97,16 +89,10 @@ def test_the_ranking_and_its_page_show_it(arena: Path, undisturbed: JudgeDesk, t
     assert "arXiv:2311.01453" in page
 
 
-def judged_copy(undisturbed: JudgeDesk, target: Path) -> Path:
-    shutil.copytree(undisturbed.output, target)
-    return target
-
-
-def change(judged: Path, team: str, edit: Any) -> None:
-    path = judged / team / "metrics.json"
-    document = json.loads(path.read_text())
-    edit(document)
-    path.write_text(json.dumps(document))
+@pytest.fixture
+def judged(undisturbed: JudgeDesk, tmp_path: Path) -> Path:
+    """A copy of the judge's results that may be changed."""
+    return shutil.copytree(undisturbed.output, tmp_path / "judged")
 
 
 @pytest.mark.parametrize(
@@ -132,35 +118,32 @@ def change(judged: Path, team: str, edit: Any) -> None:
     ],
 )
 def test_files_that_do_not_belong_together_are_refused(
-    arena: Path, undisturbed: JudgeDesk, tmp_path: Path, *, capfd: pytest.CaptureFixture[str], edit: Any, words: str
+    arena: Path, judged: Path, tmp_path: Path, *, capfd: pytest.CaptureFixture[str], edit: Any, words: str
 ) -> None:
-    judged = judged_copy(undisturbed, tmp_path / "judged")
-    change(judged, "beta", edit)
+    edit_metrics(judged, "beta", edit)
     assert calibrate(arena, judged, tmp_path / "c.json") == 2
-    assert words in last_line(capfd)
+    assert words in last_error(capfd)
     assert not (tmp_path / "c.json").exists()
 
 
 def test_a_team_or_a_case_without_verdicts_is_named(
-    arena: Path, undisturbed: JudgeDesk, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+    arena: Path, judged: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    judged = judged_copy(undisturbed, tmp_path / "judged")
     for team in TEXTS:
-        change(judged, team, lambda file: file["results"].pop(0))
+        edit_metrics(judged, team, lambda file: file["results"].pop(0))
     assert calibrate(arena, judged, tmp_path / "c.json") == 2
-    assert "There are votes on the case 'A1' (1 such), which the files" in last_line(capfd)
+    assert "There are votes on the case 'A1' (1 such), which the files" in last_error(capfd)
     shutil.rmtree(judged / "beta")
     assert calibrate(arena, judged, tmp_path / "c.json") == 2
-    assert "The arena's team 'beta' has no metrics.json in" in last_line(capfd)
+    assert "The arena's team 'beta' has no metrics.json in" in last_error(capfd)
     assert calibrate(arena, tmp_path / "nowhere", tmp_path / "c.json") == 2
-    assert "There is no folder" in last_line(capfd)
+    assert "There is no folder" in last_error(capfd)
 
 
 def test_a_failed_verdict_leaves_the_vote_out_and_is_said(
-    arena: Path, undisturbed: JudgeDesk, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+    arena: Path, judged: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    judged = judged_copy(undisturbed, tmp_path / "judged")
-    change(judged, "alpha", lambda file: file["results"][0]["metrics"]["radfact"].update(f1=None))
+    edit_metrics(judged, "alpha", lambda file: file["results"][0]["metrics"]["radfact"].update(f1=None))
     assert calibrate(arena, judged, tmp_path / "c.json") == 0
     assert figures(tmp_path / "c.json")["agreement"]["total"] == 3
     assert "2 of the votes are on reports of which the judge has no score." in capfd.readouterr().err
@@ -169,7 +152,7 @@ def test_a_failed_verdict_leaves_the_vote_out_and_is_said(
 def test_an_arena_without_votes(tmp_path: Path, undisturbed: JudgeDesk, capfd: pytest.CaptureFixture[str]) -> None:
     made = make_arena(tmp_path / "arena", methods=("alpha", "beta"), cases=tuple(REFERENCES), reports=TEXTS)
     assert calibrate(made.folder, undisturbed.output, tmp_path / "c.json") == 2
-    assert "has no votes yet to compare with the judge." in last_line(capfd)
+    assert "has no votes yet to compare with the judge." in last_error(capfd)
 
 
 def test_a_calibration_of_other_teams_or_another_file_is_refused_by_rank(
@@ -182,7 +165,7 @@ def test_a_calibration_of_other_teams_or_another_file_is_refused_by_rank(
     calibration.write_text(json.dumps(document))
     arguments = ["rank", str(undisturbed.output), "--output", str(tmp_path / "r"), "--calibration", str(calibration)]
     assert main(arguments) == 2
-    assert "has an estimate for 'zeta', which is not ranked here." in last_line(capfd)
+    assert "has an estimate for 'zeta', which is not ranked here." in last_error(capfd)
     calibration.write_text("{}")
     assert main(arguments) == 2
-    assert "is not a calibration.json written by 'podium judge calibrate'" in last_line(capfd)
+    assert "is not a calibration.json written by 'podium judge calibrate'" in last_error(capfd)

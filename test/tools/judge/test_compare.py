@@ -8,10 +8,12 @@ from typing import Any
 import numpy as np
 import pytest
 from literal.reports import corpus_bleu, meteor, radfact, tokens
-from tools.judge.conftest import ALPHA, REFERENCES, Desk, prepare_environment
+from tools.judge.conftest import ALPHA, REFERENCES, Desk, edit_metrics, last_error, prepare_environment
 from tools.judge.scripted_server import Call, ScriptedServer
 
 from podium.cli.main import main
+
+pytestmark = pytest.mark.usefixtures("in_process")
 
 TEAMS = ("alpha", "beta", "gamma")
 GAMMA = {"A1": "No open bite.", "A2": "Deep bite.", "A3": "Mild crowding."}
@@ -97,20 +99,18 @@ def test_the_same_order_is_no_warning(judged: Path, tmp_path: Path, capfd: pytes
 
 def without_a_score(folder: Path, team: str, case: str) -> None:
     """As `podium judge` writes a case whose verdicts failed."""
-    path = folder / team / "metrics.json"
-    content = json.loads(path.read_text())
-    rows = {row["case"]: row for row in content["results"]}
-    rows[case]["metrics"]["radfact"].update(precision=None, recall=None, f1=None)
-    path.write_text(json.dumps(content))
+
+    def clear(content: dict[str, Any]) -> None:
+        rows = {row["case"]: row for row in content["results"]}
+        rows[case]["metrics"]["radfact"].update(precision=None, recall=None, f1=None)
+
+    edit_metrics(folder, team, clear)
 
 
 def test_only_cases_that_all_judges_scored_count(
     judged: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    folders = []
-    for name in ("honest", "partial"):
-        folders.append(tmp_path / name)
-        shutil.copytree(judged / name / "judged", folders[-1])
+    folders = [shutil.copytree(judged / name / "judged", tmp_path / name) for name in ("honest", "partial")]
     without_a_score(folders[1], "gamma", "A2")
     assert compare(*folders, "--output", tmp_path / "comparison.json") == 0
     found = json.loads((tmp_path / "comparison.json").read_text())
@@ -148,34 +148,26 @@ def test_two_runs_of_one_model_are_named_by_their_folders(judged: Path, tmp_path
     ]
 
 
-def change(folder: Path, team: str, edit: Any) -> None:
-    path = folder / team / "metrics.json"
-    content = json.loads(path.read_text())
-    edit(content)
-    path.write_text(json.dumps(content))
-
-
 def test_what_cannot_be_compared_is_named(judged: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     honest, other = judged / "honest/judged", tmp_path / "other"
 
     def refusal(*paths: Path) -> str:
         assert compare(*paths) == 2
-        return capfd.readouterr().err.strip().splitlines()[-1]
+        return last_error(capfd)
+
+    def copied() -> Path:
+        shutil.rmtree(other, ignore_errors=True)
+        return shutil.copytree(honest, other)
 
     assert refusal(honest) == "Give the results of at least two judges."
-    shutil.copytree(honest, other)
-    shutil.rmtree(other / "beta")
+    shutil.rmtree(copied() / "beta")
     assert refusal(honest, other) == f"{other} does not have the team 'beta' that {honest} has."
-    shutil.rmtree(other)
-    shutil.copytree(honest, other)
-    change(other, "beta", lambda file: file["results"][0]["metrics"].update(meteor=0.1))
+    edit_metrics(copied(), "beta", lambda file: file["results"][0]["metrics"].update(meteor=0.1))
     assert refusal(honest, other) == (
         f"{other / 'beta/metrics.json'} is of another submission than {honest / 'beta/metrics.json'}: 'meteor' of the "
         "case 'A1' differs."
     )
-    shutil.rmtree(other)
-    shutil.copytree(honest, other)
-    change(other, "alpha", lambda file: file["provenance"].clear())
+    edit_metrics(copied(), "alpha", lambda file: file["provenance"].clear())
     assert refusal(honest, other) == f"{other / 'alpha/metrics.json'} was not judged; run 'podium judge' on it first."
 
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from literal.reports import radfact
 
-from podium.challenges.reports.format import FinalWeights
+from podium.challenges.reports.files import FinalWeights
 from podium.errors import OrganiserError
 from podium.tools.judge.engine import Findings, FindingVerdict, Status
 from podium.tools.judge.judging import (
@@ -24,21 +24,25 @@ from podium.tools.judge.run import TeamVerdict, order_warning
 STATUSES = st.lists(st.sampled_from(["entailed", "not_entailed"]), max_size=6)
 
 
-def verdicts(statuses: list[Status]) -> tuple[FindingVerdict, ...]:
-    return tuple(FindingVerdict(finding=f"f{number}", status=status) for number, status in enumerate(statuses))
-
-
 def findings(count: int) -> Findings:
     return Findings(phrases=tuple(f"f{number}" for number in range(count)))
 
 
-def case(candidate: list[Status], reference: list[Status]) -> CaseFigures:
+def case(candidate: list[Status], reference: list[Status], *, doubted: list[list[bool]] | None = None) -> CaseFigures:
+    """`doubted` are the suspicious ones of both."""
+    sides = [
+        tuple(
+            FindingVerdict(finding=f"f{number}", status=status, suspicious=suspicious and status == "entailed")
+            for number, (status, suspicious) in enumerate(zip(statuses, doubts, strict=False))
+        )
+        for statuses, doubts in zip((candidate, reference), doubted or [[False] * 9] * 2, strict=True)
+    ]
     return case_figures(
         JudgedPair(
             candidate=findings(len(candidate)),
             reference=findings(len(reference)),
-            candidate_verdicts=verdicts(candidate),
-            reference_verdicts=verdicts(reference),
+            candidate_verdicts=sides[0],
+            reference_verdicts=sides[1],
         )
     )
 
@@ -115,27 +119,13 @@ DOUBTFUL = st.lists(
 )
 
 
-def doubtful(given_verdicts: list[tuple[Status, bool]]) -> tuple[FindingVerdict, ...]:
-    return tuple(
-        FindingVerdict(finding=f"f{number}", status=status, suspicious=suspicious and status == "entailed")
-        for number, (status, suspicious) in enumerate(given_verdicts)
-    )
-
-
 @given(st.lists(st.tuples(DOUBTFUL, DOUBTFUL), min_size=1, max_size=4), st.sampled_from(["f1_of_means", "mean_of_f1"]))
 def test_the_lower_bound_is_the_score_without_doubtful_verdicts_and_never_above_it(
     cases: list[tuple[list[tuple[Status, bool]], list[tuple[Status, bool]]]], rule: str
 ) -> None:
     found = radfact_aggregates(
         [
-            case_figures(
-                JudgedPair(
-                    candidate=findings(len(mine)),
-                    reference=findings(len(theirs)),
-                    candidate_verdicts=doubtful(mine),
-                    reference_verdicts=doubtful(theirs),
-                )
-            )
+            case([s for s, _ in mine], [s for s, _ in theirs], doubted=[[d for _, d in mine], [d for _, d in theirs]])
             for mine, theirs in cases
         ]
     )

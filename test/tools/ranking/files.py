@@ -72,6 +72,21 @@ def carotid_document(
     return metrics.model_copy(update={"aggregates": aggregates, "results": rows}).document()
 
 
+def small_document(kind: str, settings: Any, aggregates: Any, rows: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    """A metrics.json in which every case is scored; `rows` are the figures by case."""
+    return {
+        "schema": SCHEMA_NAME,
+        **{"challenge": kind, "kind": kind, "title": f"{kind.capitalize()} in small", "version": "1"},
+        "settings": settings,
+        "aggregates": aggregates,
+        "counts": {"expected": len(rows), "scored": len(rows), "failed": 0, "missing": 0, "unmatched": 0},
+        "results": [
+            {"case": case, "status": "scored", "metrics": figures, "warnings": [], "error": None}
+            for case, figures in rows.items()
+        ],
+    }
+
+
 def write_teams(folder: Path, teams: Mapping[str, dict[str, Any]]) -> Path:
     """`<folder>/<team>/metrics.json`."""
     for team, document in teams.items():

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from podium.challenges.base import AnyChallenge
+from podium.challenges.challenge import AnyChallenge
 from podium.metrics import Floats
 from podium.metrics.aggregation import CohortValues
 from podium.metrics.resampling import Resamples

@@ -1,6 +1,7 @@
 """A challenge's own rule: one criterion or several, rounding, tie-breaks, unknown figures, and the arena."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +12,9 @@ from tools.ranking.files import settings
 from tools.ranking.replicates import resampled
 
 from podium.challenges.board import Criterion, RankingRule
-from podium.challenges.freehand.format import FreehandSettings
-from podium.challenges.lesions.format import LesionsSettings
-from podium.challenges.reports.format import ReportsSettings
+from podium.challenges.freehand.scoring import FreehandSettings
+from podium.challenges.lesions.files import LesionsSettings
+from podium.challenges.reports.files import ReportsSettings
 from podium.errors import UsageError
 from podium.metrics.declaration import Direction
 from podium.metrics.resampling import Resamples
@@ -101,13 +102,9 @@ def test_a_lacking_figure_is_named_with_its_file_and_the_advice() -> None:
     )
 
 
-def arena(path: Path, content: Any) -> Path:
-    path.write_text(content if isinstance(content, str) else json.dumps(content))
-    return path
-
-
 def test_ratings_are_of_the_best_and_of_nobody_else(tmp_path: Path) -> None:
-    path = arena(tmp_path / "arena.json", {"ratings": {"a": 1010, "b": 990.5}, "votes": 12})
+    path = tmp_path / "arena.json"
+    path.write_text('{"ratings": {"a": 1010, "b": 990.5}, "votes": 12}')
     for ranks in ({"b": 1, "a": 2}, {"b": 1, "a": 2, "c": 3, "d": 4}, {"b": 1, "a": 2, "c": 2}):
         assert read_arena(path, ranks=ranks, places=3).ratings == {"a": 1010.0, "b": 990.5}
     for ranks, words in (
@@ -118,17 +115,26 @@ def test_ratings_are_of_the_best_and_of_nobody_else(tmp_path: Path) -> None:
         with pytest.raises(UsageError) as refused:
             read_arena(path, ranks=ranks, places=3)
         assert str(refused.value) == words
-    with pytest.raises(UsageError, match="has no rating for any team"):
-        read_arena(arena(path, {"ratings": {}}), ranks={"a": 1}, places=3)
 
 
-@pytest.mark.parametrize("content", ["[]", "{}", '{"ratings": {"a": "high"}}', '{"ratings": {"a": NaN}}'])
-def test_what_is_no_arena_result(tmp_path: Path, content: str) -> None:
-    path = arena(tmp_path / "arena.json", content)
-    with pytest.raises(UsageError, match=r"is not an arena\.json written by Podium"):
-        read_arena(path, ranks={"a": 1}, places=7)
-    with pytest.raises(UsageError, match=r"cannot be read: No such file"):
-        read_arena(tmp_path / "none.json", ranks={"a": 1}, places=7)
+TEAM = {"name": "c", "group": 1, "interval": None, "bradley_terry": 1, "votes": 1, "wins": 1, "losses": 0, "ties": 0}
+NO_ARENA = "is not an arena.json written by Podium"
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (None, "cannot be read: No such file"),
+        *((content, NO_ARENA) for content in ("[]", "{}", '{"ratings": {"a": "high"}}', '{"ratings": {"a": NaN}}')),
+        (json.dumps({"ratings": {"a": 1}, "teams": [TEAM]}), "'teams' and 'ratings' name different teams"),
+        ('{"ratings": {}}', "has no rating for any team"),
+    ],
+)
+def test_what_is_no_arena_result(tmp_path: Path, content: str | None, words: str) -> None:
+    if content is not None:
+        (tmp_path / "arena.json").write_text(content)
+    with pytest.raises(UsageError, match=re.escape(words)):
+        read_arena(tmp_path / "arena.json", ranks={"a": 1}, places=7)
 
 
 @pytest.mark.parametrize(

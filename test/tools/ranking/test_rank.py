@@ -17,18 +17,13 @@ from challenges.built import carotid
 from tools.ranking.files import CASES, FAIR, GOOD, POOR, carotid_document, settings, three_teams, write_teams
 from tools.ranking.replicates import resampled
 
-from podium.cli.main import main
 from podium.errors import UsageError
 from podium.metrics.resampling import Resamples
 from podium.platform.jobs import Runtime
 from podium.platform.metrics_file import CaseResult
 from podium.tools.ranking.documents import read_cohorts
 from podium.tools.ranking.rank import rank
-from podium.tools.ranking.result import (
-    Ranking,
-    ranking_from_json,
-    ranking_to_json,
-)
+from podium.tools.ranking.result import Ranking, ranking_from_json, ranking_to_json
 from podium.tools.ranking.schemes import RankingOptions
 
 FEW = RankingOptions(bootstraps=40)
@@ -43,23 +38,6 @@ def names(ranking: Ranking) -> list[str]:
     return [team.name for team in ranking.teams]
 
 
-class Ended:
-    def __init__(self, code: int, out: str, err: str) -> None:
-        self.code, self.out, self.err = code, out, err
-
-
-@pytest.fixture
-def podium(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Any:
-    monkeypatch.setenv("COLUMNS", "200")
-
-    def run(*arguments: str | Path) -> Ended:
-        capfd.readouterr()
-        code = main([str(argument) for argument in arguments])
-        return Ended(code, *capfd.readouterr())
-
-    return run
-
-
 # The official ranking of carotid
 
 
@@ -70,11 +48,9 @@ def test_the_official_order_counts_missing_cases_with_the_worst_values(tmp_path:
     assert ranking.deciding_scheme == "official"
     poor = ranking.teams[2]
     assert (poor.expected, poor.scored, poor.failed, poor.missing) == (6, 4, 0, 2)
-    assert [(trouble.case, trouble.status) for trouble in poor.troubles] == [
-        ("case_2", "missing"),
-        ("case_5", "missing"),
-    ]
+    assert [(each.case, each.status) for each in poor.troubles] == [("case_2", "missing"), ("case_5", "missing")]
     assert "poor: 2 missing of 6 cases, which count with the worst values." in ranking.notes
+    assert not any("recomputed" in note for note in ranking.notes), "the fixed rule needs no cohort"
     # By hand: all eight figures are the case's quality, so the segmentation score is 100 times its mean.
     assert ranking.columns[2].path == "segmentation_score"
     assert ranking.columns[2].values[2] == pytest.approx(100 * (0.5 + 0.3 + 0.39 + 0.1) / 6)
@@ -125,16 +101,9 @@ def test_teams_measured_by_different_clocks_are_named(tmp_path: Path) -> None:
     clocks: dict[str, Any] = {"a": {"exec": 6}, "b": {"invoke": 6}, "c": {"exec": 5, "invoke": 1}, "file": {}}
     teams = {team: carotid_document(GOOD, jobs=jobs) for team, jobs in clocks.items()}
     (warning,) = (note for note in ranked(tmp_path / "mixed", teams).notes if "clock" in note)
-    assert "Warning: runtimes were measured by different clocks: exec_duration of a, c; invoke_duration of b, c." in (
-        warning
-    )
+    assert "measured by different clocks: exec_duration of a, c; invoke_duration of b, c." in warning
     alike = {team: teams[team] for team in ("a", "file")}
     assert not any("clock" in note for note in ranked(tmp_path / "alike", alike).notes)
-
-
-def test_the_fixed_rule_needs_no_cohort(tmp_path: Path) -> None:
-    ranking = ranked(tmp_path, three_teams())
-    assert not any("recomputed" in note for note in ranking.notes)
 
 
 @pytest.mark.parametrize("quality", [GOOD, FAIR, POOR])
@@ -180,25 +149,17 @@ def test_a_resampled_score_by_hand() -> None:
 def test_the_bootstrap_of_the_official_ranking(tmp_path: Path) -> None:
     ranking = ranked(tmp_path, three_teams(), replace(FEW, bootstraps=200))
     for scheme in ranking.schemes:
-        assert scheme.stability is not None
         assert scheme.stability.replicates == 200
         assert np.array(scheme.stability.rank_frequencies).sum(axis=1) == pytest.approx(1)
     official = ranking.scheme("official").stability
-    assert official is not None
     assert official.win_probabilities[0] > official.win_probabilities[1] > 0
     assert official.mean_ranks[0] < official.mean_ranks[1] < official.mean_ranks[2]
 
 
 def test_five_schemes_stand_beside_the_official_one(tmp_path: Path) -> None:
     ranking = ranked(tmp_path, three_teams())
-    assert [scheme.scheme for scheme in ranking.schemes] == [
-        "official",
-        "mean-then-rank",
-        "median-then-rank",
-        "rank-then-mean",
-        "rank-then-median",
-        "test-then-rank",
-    ]
+    means, ranks = ("mean-then-rank", "median-then-rank"), ("rank-then-mean", "rank-then-median")
+    assert [scheme.scheme for scheme in ranking.schemes] == ["official", *means, *ranks, "test-then-rank"]
     assert np.array(ranking.scheme_taus, dtype=float).shape == (6, 6)
     assert [entry.metric for entry in ranking.significance] == ["segmentation", "risk.correct"]
     # good beats poor by .4, .5, .85, .56, .6, .9: W+ = 21 of 21, no ties.
@@ -231,18 +192,6 @@ def test_the_method_is_stated(tmp_path: Path) -> None:
         assert words in text
 
 
-def test_another_scheme_is_stated_with_its_quantile(tmp_path: Path) -> None:
-    options = replace(FEW, scheme="quantile-then-rank", quantile=0.1)
-    text = " ".join(ranked(tmp_path, three_teams(), options).methods.sentences)
-    assert "follows another scheme instead: teams are ranked by the 0.1 quantile of their cases" in text
-
-
-def test_one_team_is_compared_with_nobody(tmp_path: Path) -> None:
-    text = " ".join(ranked(tmp_path, {"alone": carotid_document(GOOD)}).methods.sentences)
-    assert text.startswith("1 team took part in Carotid in small (version 1.0), evaluated on 6 cases.")
-    assert "Wilcoxon" not in text
-
-
 # Schemes on request
 
 
@@ -267,7 +216,8 @@ def test_every_scheme_can_decide(podium: Any, tmp_path: Path, arguments: tuple[s
     ranking = ranking_from_json((tmp_path / "out" / "ranking.json").read_bytes())
     assert ranking.deciding_scheme == scheme
     assert ranking.teams[-1].name == "poor"
-    assert any("follows another scheme" in sentence for sentence in ranking.methods.sentences)
+    stated = next(each for each in ranking.methods.sentences if "follows another scheme instead: teams are" in each)
+    assert ("by the 0.1 quantile of their cases" in stated) == (scheme == "quantile-then-rank")
 
 
 @pytest.mark.parametrize(
@@ -316,11 +266,9 @@ def test_without_single_cases_teams_are_ranked_by_aggregates_alone(tmp_path: Pat
     )
 
 
-def test_a_scheme_by_cases_without_cases(podium: Any, tmp_path: Path) -> None:
-    write_teams(tmp_path, three_teams(per_case="none"))
-    ended = podium("rank", tmp_path, "--output", tmp_path / "out", "--scheme", "test-then-rank")
-    assert ended.code == 2
-    assert ended.err.startswith("The scheme 'test-then-rank' ranks by per-case values, and the files contain none")
+def test_a_scheme_by_cases_without_cases(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="'test-then-rank' ranks by per-case values, and the files contain none"):
+        ranked(tmp_path, three_teams(per_case="none"), replace(FEW, scheme="test-then-rank"))
 
 
 def test_anonymous_rows_lack_the_classes(tmp_path: Path) -> None:
@@ -343,12 +291,11 @@ def test_no_bootstrap_on_request(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("value", ["high", True, math.nan, 1e308, 10**400])
-def test_a_figure_that_is_no_number(podium: Any, tmp_path: Path, value: Any) -> None:
+def test_a_figure_that_is_no_number(tmp_path: Path, value: Any) -> None:
     document = carotid_document(GOOD)
     document["results"][0]["metrics"]["segmentation"] = value
-    path = write_teams(tmp_path, {"a": document}) / "a" / "metrics.json"
-    ended = podium("rank", tmp_path, "--output", tmp_path / "out")
-    assert ended.err == f"{path}: 'segmentation' of the case 'case_0' is not a number.\n"
+    with pytest.raises(UsageError, match=r"a/metrics.json: 'segmentation' of the case 'case_0' is not a number\."):
+        ranked(tmp_path, {"a": document})
 
 
 @pytest.mark.parametrize(
@@ -374,9 +321,10 @@ def test_one_team(tmp_path: Path) -> None:
     ranking = ranked(tmp_path, {"alone": carotid_document(GOOD)})
     assert ranking.teams[0].rank == 1
     stability = ranking.deciding.stability
-    assert stability is not None
     assert stability.rank_frequencies == ((1.0,),)
     assert stability.taus.undefined == 40
+    assert ranking.methods.sentences[0].startswith("1 team took part in ")
+    assert not any("Wilcoxon" in sentence for sentence in ranking.methods.sentences), "it is compared with nobody"
     assert ranking_from_json(ranking_to_json(ranking)) == ranking
 
 
@@ -385,7 +333,6 @@ def test_identical_teams_tie_everywhere(tmp_path: Path) -> None:
     assert names(ranking) == ["a", "b", "c"]
     for scheme in ranking.schemes:
         assert scheme.ranks == (1, 1, 1)
-        assert scheme.stability is not None
         assert scheme.stability.rank_frequencies == ((1.0, 0.0, 0.0),) * 3
         assert scheme.stability.win_probabilities == pytest.approx([1 / 3] * 3)
     assert ranking.teams[0].tied_with == ("b", "c")
@@ -431,39 +378,13 @@ def test_ranking_json_follows_the_schema_that_the_module_prints(tmp_path: Path) 
 
 
 @pytest.mark.parametrize(
-    ("place", "value", "words"),
-    [
-        (("teams",), [], "it has no teams"),
-        (("deciding_scheme",), "best", "it has no scheme 'best'"),
-        (("statuses", 1), ["scored"], "statuses must be 3 x 6"),
-        (("cases",), ["a"], "statuses must be 3 x 1"),
-        (("scheme_taus",), [], "scheme_taus must be 6 x 6"),
-        (("columns", 0, "values"), [1, 2], "columns.0.values must be 3"),
-        (("columns", 0, "errors"), [1, 2], "columns.0.errors must be 3"),
-        (("metrics", 2, "values", 0), [0.5], "metrics.2.values must be 3 x 6"),
-        (("schemes", 1, "ranks"), [1, 2], "schemes.1.ranks must be 3"),
-        (("schemes", 1, "ranks", 0), 4, "schemes.1.ranks has the rank 4 of 3"),
-        (("teams", 2, "rank"), 0, "teams has the rank 0 of 3"),
-        (("schemes", 0, "scores"), [], "schemes.0.scores must be 3"),
-        (("schemes", 0, "stability", "rank_frequencies", 0), [1], "schemes.0.stability.rank_frequencies must be 3 x 3"),
-        (("schemes", 0, "stability", "win_probabilities"), [1], "schemes.0.stability.win_probabilities must be 3"),
-        (("significance", 1, "p_holm"), [[None]], "significance.1.p_holm must be 3 x 3"),
-    ],
+    ("changes", "words"),
+    [({"teams": ()}, "it has no teams"), ({"deciding_scheme": "best"}, "it has no scheme 'best'")],
 )
-def test_a_ranking_json_that_contradicts_itself(
-    podium: Any, tmp_path: Path, place: tuple[str | int, ...], value: Any, words: str
-) -> None:
-    content = json.loads(ranking_to_json(ranked(tmp_path / "teams", three_teams())))
-    *parents, last = place
-    part = content
-    for parent in parents:
-        part = part[parent]
-    part[last] = value
-    path = tmp_path / "ranking.json"
-    path.write_text(json.dumps(content))
-    ended = podium("report", path)
-    assert ended.code == 2
-    assert ended.err.startswith(f"{path} is not a ranking.json written by 'podium rank': {words}")
+def test_a_ranking_json_that_contradicts_itself(tmp_path: Path, changes: Any, words: str) -> None:
+    changed = ranking_to_json(replace(ranked(tmp_path, three_teams()), **changes))
+    with pytest.raises(UsageError, match=f"^r.json is not a ranking.json written by 'podium rank': {words}"):
+        ranking_from_json(changed, name="r.json")
 
 
 def test_the_csv_has_a_line_a_team(podium: Any, tmp_path: Path) -> None:
@@ -504,15 +425,15 @@ def test_what_cannot_be_written(podium: Any, tmp_path: Path) -> None:
 # Figures are recomputed, not believed
 
 
-def test_aggregates_that_contradict_their_rows_are_refused(podium: Any, tmp_path: Path) -> None:
+def test_aggregates_that_contradict_their_rows_are_refused(tmp_path: Path) -> None:
     teams = three_teams()
     teams["fair"]["aggregates"]["segmentation_score"] += 1.0
-    ended = podium("rank", write_teams(tmp_path, teams), "--output", tmp_path / "out")
-    assert ended.code == 2
     expected = 100 * sum(FAIR) / 6
-    assert ended.err == (
+    with pytest.raises(UsageError) as refused:
+        ranked(tmp_path, teams)
+    assert str(refused.value) == (
         f"{tmp_path / 'fair' / 'metrics.json'} has aggregates.segmentation_score = {expected + 1:.10g}, but its "
-        f"rows give {expected:.10g}: it was changed after it was written, or written by another version.\n"
+        f"rows give {expected:.10g}: it was changed after it was written, or written by another version."
     )
 
 
@@ -530,14 +451,11 @@ def test_rounded_aggregates_agree_and_the_exact_ones_decide(tmp_path: Path) -> N
     assert ranking.deciding.scores[1] == pytest.approx(89 - 40 * 1e-5, abs=1e-9)
 
 
-def test_a_figure_out_of_range_is_refused(podium: Any, tmp_path: Path) -> None:
+def test_a_figure_out_of_range_is_refused(tmp_path: Path) -> None:
     teams = three_teams()
     teams["fair"]["results"][2]["metrics"]["dice"]["long_vessel"] = 1.5
-    ended = podium("rank", write_teams(tmp_path, teams), "--output", tmp_path / "out")
-    assert (ended.code, ended.err) == (
-        2,
-        f"{tmp_path / 'fair' / 'metrics.json'}: 'dice.long_vessel' of the case 'case_2' is 1.5, outside 0 to 1.\n",
-    )
+    with pytest.raises(UsageError, match=r"fair/.*: 'dice.long_vessel' of the case 'case_2' is 1.5, outside 0 to 1\."):
+        ranked(tmp_path, teams)
 
 
 # Intervals
@@ -551,18 +469,15 @@ def test_every_mean_has_an_interval_and_time_has_none(tmp_path: Path) -> None:
     for column in columns.values():
         for value, interval in zip(column.values, column.intervals or (), strict=False):
             assert value is not None
-            assert interval is not None
             assert interval[0] - 1e-9 <= value <= interval[1] + 1e-9
     draws = Resamples.draw(cases=6, replicates=200, seed=0).counts
     literal = [100 * float(np.mean(np.repeat(GOOD, times))) for times in draws]
     intervals = columns["segmentation_score"].intervals
-    assert intervals is not None
     assert intervals[0] == pytest.approx(tuple(np.quantile(literal, [0.025, 0.975])))
     assert ranking.teams[0].score_interval == ranking.deciding.score_intervals[0]  # type: ignore[index]
     assert "Not resampled, because each team has only one figure: Time, Seconds." in ranking.methods.sentences
     dice = next(metric for metric in ranking.metrics if metric.name == "dice.long_plaque")
     assert dice.means[0] == pytest.approx(sum(GOOD) / 6)
-    assert dice.mean_intervals is not None
     assert 100 * np.array(dice.mean_intervals[0]) == pytest.approx(np.array(intervals[0]))
 
 
@@ -574,8 +489,6 @@ def test_confidence_and_alpha(tmp_path: Path) -> None:
     assert wide.deciding.score_intervals is not None
     assert narrow.deciding.score_intervals is not None
     for outer, inner in zip(wide.deciding.score_intervals, narrow.deciding.score_intervals, strict=True):
-        assert outer is not None
-        assert inner is not None
         assert outer[0] <= inner[0] <= inner[1] <= outer[1]
     assert (wide.methods.confidence, wide.methods.alpha) == (0.99, pytest.approx(0.01))
     assert any("99 % percentile interval" in sentence for sentence in wide.methods.sentences)
@@ -626,71 +539,24 @@ def test_a_run_that_is_killed_leaves_no_part_of_a_ranking(tmp_path: Path) -> Non
     assert sorted(path.name for path in output.iterdir() if not path.name.startswith(".")) == complete
 
 
-def test_a_figure_of_a_row_that_was_changed(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("status", "dice", "given"), [("scored", 0.9, r"0\.9"), ("missing", 0.0, "0"), ("scored", None, "no value")]
+)
+def test_a_figure_of_a_row_that_was_changed(tmp_path: Path, status: str, dice: float | None, given: str) -> None:
     """It is a formula of other figures of the row, and would win every ranking case by case."""
-    teams = three_teams()
-    row = teams["poor"]["results"][0]
-    name = "segmentation"
-    before = row["metrics"][name]
-    assert before < 0.9
-    row["metrics"][name] = 1.0
-    write_teams(tmp_path, teams)
-    (cohort,) = read_cohorts([tmp_path])
-    with pytest.raises(UsageError) as refused:
-        rank(cohort, FEW)
-    start = (
-        f"{tmp_path}/poor/metrics.json: 'segmentation' of the case '{row['case']}' is 1, but the row's other figures"
-    )
-    assert str(refused.value).startswith(start)
-
-
-@pytest.mark.parametrize(("status", "dice", "given"), [("missing", 0.0, "0"), ("scored", None, "no value")])
-def test_a_changed_figure_of_a_row_that_failed_or_has_no_value(
-    tmp_path: Path, status: str, dice: float | None, given: str
-) -> None:
     teams = three_teams()
     row = teams["good"]["results"][0]
     row["status"], row["error"] = status, "missing" if status == "missing" else None
-    row["metrics"]["dice"] = dict.fromkeys(row["metrics"]["dice"], dice)
-    row["metrics"]["nsd"] = dict.fromkeys(row["metrics"]["nsd"], dice)
+    row["metrics"] |= {name: dict.fromkeys(row["metrics"][name], dice) for name in ("dice", "nsd")}
     row["metrics"]["segmentation"] = 1.0
     lost = int(status == "missing")
     teams["good"]["counts"] |= {"scored": 6 - lost, "missing": lost}
-    write_teams(tmp_path, teams)
-    (cohort,) = read_cohorts([tmp_path])
-    with pytest.raises(UsageError, match=f"'segmentation' of the case .* is 1, but .* other figures give {given}:"):
-        rank(cohort, FEW)
+    words = f"good/metrics.json: 'segmentation' of the case 'case_0' is 1, but .* other figures give {given}:"
+    with pytest.raises(UsageError, match=words):
+        ranked(tmp_path, teams)
 
 
-@pytest.mark.parametrize("other", ["go od", "good\u200b", "good\u00a0", " good"])
-def test_team_names_that_look_the_same_are_one_mistake(tmp_path: Path, other: str) -> None:
+def test_team_names_that_look_the_same_are_refused(tmp_path: Path) -> None:
     teams = three_teams()
-    write_teams(tmp_path, {"good": teams["good"], other: teams["poor"]})
-    with pytest.raises(
-        UsageError, match=r"differ only in spaces \(␣\) or invisible characters: write them the same way"
-    ):
-        read_cohorts([tmp_path])
-
-
-def test_all_names_of_one_mistake_are_in_its_message_and_spaces_can_be_counted(tmp_path: Path) -> None:
-    teams = three_teams()
-    names = {"team one": teams["good"], "team  one": teams["poor"], "team\u00a0one": teams["fair"]}
-    with pytest.raises(UsageError) as refused:
-        read_cohorts([write_teams(tmp_path, names)])
-    assert str(refused.value) == (
-        "The team names 'team␣␣one' and 'team␣one' and 'team\\xa0one' differ only in spaces (␣) or invisible "
-        "characters: write them the same way if they are one team, or rename the others."
-    )
-
-
-@pytest.mark.parametrize(("scored", "failed"), [(999, 0), (5, 1)])
-def test_counts_that_were_changed(tmp_path: Path, scored: int, failed: int) -> None:
-    teams = three_teams()
-    teams["good"]["counts"] |= {"scored": scored, "failed": failed}
-    write_teams(tmp_path, teams)
-    with pytest.raises(UsageError) as refused:
-        read_cohorts([tmp_path])
-    assert str(refused.value) == (
-        f"{tmp_path}/good/metrics.json counts {scored} scored, {failed} failed and 0 missing of 6 cases, which is not "
-        "what its rows give, or no sum: it was changed."
-    )
+    with pytest.raises(UsageError, match=r"The team names .*good"):
+        ranked(tmp_path, {"good": teams["good"], "good\u200b": teams["poor"]})

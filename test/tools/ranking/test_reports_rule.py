@@ -8,16 +8,21 @@ from typing import Any
 import numpy as np
 import pytest
 from challenges.built import reports
+from tools.ranking.files import small_document, write_teams
 from tools.ranking.replicates import resampled
 
-from podium.challenges.reports.format import JudgeSettings, ReportsSettings
+from podium.challenges.reports.files import JudgeSettings, ReportsSettings
 from podium.cli.main import main
 from podium.metrics.resampling import Resamples
 from podium.metrics.text import NgramCounts, bleu_4, bleu_13a, count_ngrams
 from podium.platform.jobs import Runtime
 from podium.platform.metrics_file import CaseResult
+from podium.tools.arena.settings import ArenaSettings
+from podium.tools.arena.standing import arena_result, result_to_json
+from podium.tools.arena.store import Ballot
 from podium.tools.judge.judging import final_figures, harmonic_mean
 from podium.tools.ranking.result import Ranking, ranking_from_json
+from podium.tools.report.ranking_report import ranking_report
 
 REFERENCE = ("the overjet is increased and the midline is shifted to the right", "no crossbite and no open bite here")
 
@@ -87,20 +92,8 @@ def document(radfact: TeamRadFact | None, reports: Sequence[str] = REFERENCE, **
     removes = judge.pop("remove_normal_findings", False)
     settings = ReportsSettings(remove_normal_findings=removes, judge=JudgeSettings(**judge))
     results = rows(reports, radfact)
-    return {
-        "schema": "podium-metrics-2",
-        "challenge": "reports",
-        "kind": "reports",
-        "title": "Reports in small",
-        "version": "1",
-        "settings": settings.model_dump(mode="json"),
-        "aggregates": aggregates(results, settings),
-        "counts": {"expected": 2, "scored": 2, "failed": 0, "missing": 0, "unmatched": 0},
-        "results": [
-            {"case": row.case, "status": row.status, "metrics": row.metrics, "warnings": [], "error": None}
-            for row in results
-        ],
-    }
+    figures = {row.case: row.metrics for row in results}
+    return small_document("reports", settings.model_dump(mode="json"), aggregates(results, settings), figures)
 
 
 @pytest.mark.parametrize("captioning", ["leaderboard", "offline"])
@@ -112,7 +105,6 @@ def test_every_replicate_scores_as_the_judged_submission_of_the_drawn_cases_woul
     results = rows(("the overjet is increased", "no crossbite here and an open bite"), ((0.75, 0.5), (0.25, 1.0)))
     resamples = Resamples(np.array([[1, 1], [2, 0], [0, 2]], dtype=np.int32))
     found = resampled_final_score([row.metrics for row in results], resamples, settings)
-    assert found is not None
     for replicate, counts in enumerate(resamples.counts):
         drawn = [row for row, count in zip(results, counts, strict=True) for _ in range(count)]
         assert found[replicate] == pytest.approx(aggregates(drawn, settings)["score_final"], abs=1e-12)
@@ -122,7 +114,6 @@ def test_cases_the_judge_failed_on_are_left_out_and_none_left_is_zero() -> None:
     results = rows(REFERENCE, ((1.0, 0.5), None))
     resamples = Resamples(np.array([[1, 1], [0, 2]], dtype=np.int32))
     found = resampled_final_score([row.metrics for row in results], resamples, ReportsSettings())
-    assert found is not None
     # Both reports are the references word for word: BLEU-4 and METEOR are 1, so captioning gives 0.2.
     assert found == pytest.approx([0.8 * 2 / 3 + 0.2, 0.2])
 
@@ -138,13 +129,6 @@ def test_the_offline_pair_may_enter_the_final_score() -> None:
     assert found["score_final"] == pytest.approx(0.8 + 0.2 * found["captioning"])
 
 
-def test_rows_without_counts_cannot_be_drawn_anew() -> None:
-    results = rows(REFERENCE, ((1.0, 0.5), None))
-    bare = [{"meteor": row.metrics["meteor"], "radfact": row.metrics["radfact"]} for row in results]
-    with pytest.raises((KeyError, TypeError, ValueError)):
-        resampled_final_score(bare, Resamples.whole(2), ReportsSettings())
-
-
 SAME_JUDGE = {"base_url": "http://localhost:1", "concurrency": 2, "attempts": 1, "failure_threshold": 0.2}
 
 
@@ -152,7 +136,7 @@ SAME_JUDGE = {"base_url": "http://localhost:1", "concurrency": 2, "attempts": 1,
     ("judge", "difference"),
     [
         (SAME_JUDGE, None),
-        ({"backoff_seconds": 9.0, "timeout_seconds": 9.0, "price_per_million_prompt_tokens": 9.0}, None),
+        ({"attempts": 9, "timeout_seconds": 9.0, "price_per_million_prompt_tokens": 9.0}, None),
         ({"model": "judge-2"}, "judge.model = 'judge-2'"),
         ({"report_type": "toothfairy"}, "judge.report_type = 'toothfairy'"),
         ({"remove_normal_findings": True}, "remove_normal_findings = True"),
@@ -162,40 +146,44 @@ SAME_JUDGE = {"base_url": "http://localhost:1", "concurrency": 2, "attempts": 1,
 def test_only_what_can_change_a_verdict_keeps_teams_apart(
     tmp_path: Path, capfd: pytest.CaptureFixture[str], judge: dict[str, Any], difference: str | None
 ) -> None:
-    folder = tmp_path / "teams"
-    folder.mkdir()
     half = ((0.5, 0.5), (0.5, 0.5))
-    for team, settings in {"a": {}, "b": {}, "c": judge}.items():
-        (folder / f"{team}.json").write_text(json.dumps(document(half, **{"model": "judge-1", **settings})))
-    code, _ = run(folder)
-    assert code == (0 if difference is None else 2)
+    teams = {team: document(half, model="judge-1") for team in "ab"} | {
+        "c": document(half, **{"model": "judge-1"} | judge)
+    }
+    assert run(write_teams(tmp_path / "teams", teams)) == (0 if difference is None else 2)
     if difference is not None:
-        assert capfd.readouterr().err.startswith(f"{folder / 'c.json'} was scored with {difference}, but ")
+        path = tmp_path / "teams" / "c" / "metrics.json"
+        assert capfd.readouterr().err.startswith(f"{path} was scored with {difference}, but ")
 
 
 @pytest.fixture
 def nine_teams(tmp_path: Path) -> Path:
     """team1 is best, team9 worst: all captions alike, the clinical score decides."""
-    folder = tmp_path / "teams"
-    folder.mkdir()
+    (tmp_path / "teams").mkdir()
     for number in range(1, 10):
-        value = 1 - number / 10
-        content = document(((value, value), (value, value)))
-        (folder / f"team{number}.json").write_text(json.dumps(content))
-    return folder
+        pair = (1 - number / 10,) * 2
+        (tmp_path / "teams" / f"team{number}.json").write_text(json.dumps(document((pair, pair))))
+    return tmp_path / "teams"
 
 
-def run(folder: Path, *arguments: str) -> tuple[int, Ranking | None]:
-    output = folder.parent / "out"
-    code = main(["rank", str(folder), "--output", str(output), "--bootstraps", "20", *arguments])
-    written = output / "ranking.json"
-    return code, ranking_from_json(written.read_bytes()) if written.exists() else None
+@pytest.fixture
+def four_teams(nine_teams: Path) -> Path:
+    for number in range(5, 10):
+        (nine_teams / f"team{number}.json").unlink()
+    return nine_teams
+
+
+def run(folder: Path, *arguments: str) -> int:
+    return main(["rank", str(folder), "--output", str(folder.parent / "out"), "--bootstraps", "20", *arguments])
+
+
+def ranked(folder: Path, *arguments: str) -> Ranking:
+    assert run(folder, *arguments) == 0
+    return ranking_from_json((folder.parent / "out" / "ranking.json").read_bytes())
 
 
 def test_the_best_seven_are_marked(nine_teams: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    code, ranking = run(nine_teams)
-    assert code == 0
-    assert ranking is not None
+    ranking = ranked(nine_teams)
     assert [team.name for team in ranking.teams] == [f"team{number}" for number in range(1, 10)]
     assert [team.finalist for team in ranking.teams] == [True] * 7 + [False] * 2
     assert ranking.deciding.scores[0] == pytest.approx(0.8 * 0.9 + 0.2)
@@ -206,7 +194,7 @@ def test_the_best_seven_are_marked(nine_teams: Path, capfd: pytest.CaptureFixtur
     assert "* goes on to the arena" in out
 
 
-def test_another_order_by_the_lower_bound_is_told_first(nine_teams: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_another_order_by_the_lower_bound_is_noted_first(nine_teams: Path, capfd: pytest.CaptureFixture[str]) -> None:
     for path in nine_teams.iterdir():
         content = json.loads(path.read_text())
         doubtful = path.stem == "team2"
@@ -214,8 +202,7 @@ def test_another_order_by_the_lower_bound_is_told_first(nine_teams: Path, capfd:
         figures["score_final_lower_bound"] = figures["score_final"] - (0.1 if doubtful else 0)
         figures["radfact"] |= {"suspicious_verdicts": 5 * doubtful, "failed_verdicts": 0}
         path.write_text(json.dumps(content))
-    _, ranking = run(nine_teams)
-    assert ranking is not None
+    ranking = ranked(nine_teams)
     assert ranking.notes[0].startswith(
         "Warning: the order of the teams depends on doubtful results. By score: 1 team1, 2 team2, 3 team3,"
     )
@@ -233,20 +220,9 @@ def test_the_arena_decides_among_the_finalists_alone(nine_teams: Path, capfd: py
     arena = nine_teams.parent / "arena.json"
     ratings = {f"team{number}": 1000 + number for number in range(1, 6)} | {"team6": 1200, "team7": 1200}
     arena.write_text(json.dumps({"ratings": ratings}))
-    code, ranking = run(nine_teams, "--arena", str(arena))
-    assert code == 0
-    assert ranking is not None
-    assert [(team.name, team.rank) for team in ranking.teams] == [
-        ("team6", 1),
-        ("team7", 1),
-        ("team5", 3),
-        ("team4", 4),
-        ("team3", 5),
-        ("team2", 6),
-        ("team1", 7),
-        ("team8", 8),
-        ("team9", 9),
-    ]
+    ranking = ranked(nine_teams, "--arena", str(arena))
+    assert [team.name for team in ranking.teams] == [f"team{number}" for number in (6, 7, 5, 4, 3, 2, 1, 8, 9)]
+    assert [team.rank for team in ranking.teams] == [1, 1, 3, 4, 5, 6, 7, 8, 9]
     column = next(column for column in ranking.columns if column.path == "arena.rating")
     assert column.values == (1200, 1200, 1005, 1004, 1003, 1002, 1001, None, None)
     assert ranking.deciding.stability is None
@@ -255,20 +231,10 @@ def test_the_arena_decides_among_the_finalists_alone(nine_teams: Path, capfd: py
     assert "* ordered by the arena's ratings" in capfd.readouterr().out
 
 
-def test_an_arena_without_a_finalist_is_refused(nine_teams: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    arena = nine_teams.parent / "arena.json"
-    arena.write_text(json.dumps({"ratings": {f"team{number}": 1000 for number in range(1, 8) if number != 3}}))
-    code, _ = run(nine_teams, "--arena", str(arena))
-    assert code == 2
-    assert capfd.readouterr().err == f"{arena} has no rating for the finalist 'team3'.\n"
-
-
 def test_an_arena_of_fewer_teams_than_places(nine_teams: Path) -> None:
     arena = nine_teams.parent / "arena.json"
     arena.write_text(json.dumps({"ratings": {f"team{number}": 1000 + number for number in range(1, 6)}}))
-    code, ranking = run(nine_teams, "--arena", str(arena))
-    assert code == 0
-    assert ranking is not None
+    ranking = ranked(nine_teams, "--arena", str(arena))
     assert [team.name for team in ranking.teams] == [f"team{number}" for number in (5, 4, 3, 2, 1, 6, 7, 8, 9)]
     assert [team.rank for team in ranking.teams] == list(range(1, 10))
     assert [team.finalist for team in ranking.teams] == [True] * 5 + [False] * 4
@@ -277,8 +243,7 @@ def test_an_arena_of_fewer_teams_than_places(nine_teams: Path) -> None:
 
 def test_a_tie_at_the_last_place_is_left_to_the_organisers(nine_teams: Path) -> None:
     (nine_teams / "team8.json").write_text((nine_teams / "team7.json").read_text())
-    _, ranking = run(nine_teams)
-    assert ranking is not None
+    ranking = ranked(nine_teams)
     assert sum(team.finalist for team in ranking.teams) == 8
     assert "Due to a tie, 8 teams qualify for the arena's 7 places: the organisers must decide." in ranking.notes
 
@@ -299,27 +264,17 @@ def test_organisers_may_take_any_of_those_who_tie_at_the_last_place(
     arena = nine_teams.parent / "arena.json"
     ratings = {f"team{number}": 1000 - min(number, 7) for number in range(1, 9)}
     arena.write_text(json.dumps({"ratings": {team: each for team, each in ratings.items() if team not in left_out}}))
-    code, ranking = run(nine_teams, "--arena", str(arena))
-    assert code == 0
-    assert ranking is not None
+    ranking = ranked(nine_teams, "--arena", str(arena))
     assert [(team.name, team.rank, team.finalist) for team in ranking.teams[6:]] == last
     assert not any("have to decide" in note for note in ranking.notes)
 
 
 def test_without_the_judge_there_is_no_official_ranking(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    folder = tmp_path / "teams"
-    folder.mkdir()
-    (folder / "good.json").write_text(json.dumps(document(None)))
-    (folder / "bad.json").write_text(json.dumps(document(None, ("nothing", "of note"))))
-    code, _ = run(folder)
-    assert code == 2
-    assert capfd.readouterr().err == (
-        f"{folder / 'bad.json'} has no aggregates.score_final, which teams are ranked by. Run 'podium judge' on it "
-        "first; '--scheme platform' ranks by what the container knows.\n"
-    )
-    code, ranking = run(folder, "--scheme", "platform")
-    assert code == 0
-    assert ranking is not None
+    teams = {"good": document(None), "bad": document(None, ("nothing", "of note"))}
+    folder = write_teams(tmp_path / "teams", teams)
+    assert run(folder) == 2
+    assert capfd.readouterr().err.startswith(f"{folder / 'bad' / 'metrics.json'} has no aggregates.score_final, ")
+    ranking = ranked(folder, "--scheme", "platform")
     assert [team.name for team in ranking.teams] == ["good", "bad"]
     assert ranking.notes[0].startswith("There are only 2 cases: ")
     assert (
@@ -328,3 +283,84 @@ def test_without_the_judge_there_is_no_official_ranking(tmp_path: Path, capfd: p
     )
     assert "official" not in [scheme.scheme for scheme in ranking.schemes]
     assert "The rows do not contain 'radfact.f1', so the general schemes do not use it." in ranking.notes
+
+
+# What arena.json says beyond the ratings: groups share ranks; votes and the stop rule are reported.
+
+
+def arena_file(folder: Path, **changes: Any) -> str:
+    """team3 alone in the first group, team1 and team2 together in the second, team4 in the third."""
+    ratings = {"team1": 1010.0, "team2": 1020.0, "team3": 1200.0, "team4": 800.0}
+    groups = {"team3": 1, "team1": 2, "team2": 2, "team4": 3}
+    votes = {"votes": 30, "wins": 15, "losses": 10, "ties": 5}
+    teams = [
+        {"name": name, "rank": groups[name], "group": groups[name], "interval": [rating - 50, rating + 50], **votes}
+        | dict.fromkeys(("elo", "elo_averaged", "bradley_terry"), rating)
+        for name, rating in ratings.items()
+    ]
+    content: dict[str, Any] = {
+        "ratings": ratings,
+        "decided_by": "bradley-terry",
+        "teams": teams,
+        "votes": 60,
+        "raters": 5,
+        "cases": 12,
+        "stop_rule": {"holds": False, "missing": ["40 more votes are needed."]},
+    }
+    path = folder.parent / "arena.json"
+    path.write_text(json.dumps(content | changes))
+    return str(path)
+
+
+@pytest.mark.parametrize(("options", "ranks"), [((), [1, 2, 2, 4]), (("--break-arena-ties",), [1, 2, 3, 4])])
+def test_teams_of_one_group_share_the_rank_in_the_order_of_their_ratings_unless_ties_are_broken(
+    four_teams: Path, options: Sequence[str], ranks: list[int]
+) -> None:
+    ranking = ranked(four_teams, "--arena", arena_file(four_teams), *options)
+    assert [f"{team.name} {team.group}" for team in ranking.teams] == ["team3 1", "team2 2", "team1 2", "team4 3"]
+    assert [team.rank for team in ranking.teams] == ranks
+    broken = any("nevertheless ordered by their ratings" in each for each in ranking.methods.sentences)
+    assert broken == bool(options)
+    column = next(column for column in ranking.columns if column.path == "arena.rating")
+    assert column.intervals == ((1150, 1250), (970, 1070), (960, 1060), (750, 850))
+    assert ranking.differences == ()
+    assert ranking.deciding.score_intervals is not None, "the official score keeps its interval"
+
+
+def test_votes_and_stop_rule_are_reported(four_teams: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    ranking = ranked(four_teams, "--arena", arena_file(four_teams))
+    warning = "Warning: the arena's stop rule does not hold. 40 more votes are needed."
+    assert warning in ranking.notes
+    assert warning in " ".join(capfd.readouterr().out.split())
+    text = " ".join(ranking.methods.sentences)
+    assert "In this arena 5 raters gave 60 votes on 12 cases." in text
+    assert "Finalists are ordered by their Bradley-Terry ratings; those whose intervals" in text
+    assert "The arena's stop rule did not hold when the ratings were taken." in text
+    page = ranking_report(ranking).page
+    for words in ("Arena rating 1200.0", "5 raters gave 60 votes on 12 cases.", "1150.0 to 1250.0"):
+        assert words in page
+
+
+def test_intervals_belong_to_bradley_terry_alone(four_teams: Path) -> None:
+    ranking = ranked(four_teams, "--arena", arena_file(four_teams, decided_by="elo-averaged"))
+    assert next(column for column in ranking.columns if column.path == "arena.rating").intervals is None
+    assert ranking.arena.teams[0].interval == (1150, 1250)
+
+
+def test_what_the_arena_writes_is_read(four_teams: Path) -> None:
+    """A whole arena.json of the arena's own code; team1 wins every vote."""
+    methods = [f"team{number}" for number in range(1, 5)]
+    ballots = [
+        Ballot(case=f"c{case}", left=left, right=right, answer="left", rater=f"r{case % 3}")
+        for case in range(6)
+        for left in methods
+        for right in methods
+        if left < right
+    ]
+    result = arena_result(ballots, methods, ArenaSettings(), notes=(), by="bradley-terry")
+    path = four_teams.parent / "arena.json"
+    path.write_text(result_to_json(result))
+    ranking = ranked(four_teams, "--arena", str(path))
+    assert (ranking.arena.votes, ranking.arena.raters, ranking.arena.cases) == (36, 3, 6)
+    assert [team.name for team in ranking.teams] == methods
+    assert [team.group for team in ranking.teams] == [team.group for team in result.teams]

@@ -9,11 +9,12 @@ import numpy as np
 import pytest
 from challenges.built import lesions
 from rich.console import Console
+from tools.ranking.files import small_document, write_teams
 from tools.ranking.replicates import resampled
 
 from podium.challenges import published_settings
-from podium.challenges.freehand.format import FreehandSettings
-from podium.challenges.lesions.format import LesionsSettings
+from podium.challenges.freehand.scoring import FreehandSettings
+from podium.challenges.lesions.files import LesionsSettings
 from podium.cli.main import main
 from podium.cli.rank import print_ranking
 from podium.errors import UsageError
@@ -28,26 +29,14 @@ SCANS = ("sub050__one", "sub050__two")
 
 def freehand_document(scores: Sequence[float], runtime: float | None) -> dict[str, Any]:
     mean = sum(scores) / len(scores)
-    rows = [
-        {"case": scan, "status": "scored", "metrics": {"final_score": score}, "warnings": [], "error": None}
-        for scan, score in zip(SCANS, scores, strict=True)
-    ]
-    return {
-        "schema": "podium-metrics-2",
-        "challenge": "freehand",
-        "kind": "freehand",
-        "title": "Freehand in small",
-        "version": "1",
-        "settings": FreehandSettings(edition="2024").model_dump(mode="json"),
-        "aggregates": {
-            "score": round(mean, 3),
-            "final_score": mean,
-            "runtime_known": int(runtime is not None),
-            "runtime_seconds": 1e9 if runtime is None else runtime,
-        },
-        "counts": {"expected": 2, "scored": 2, "failed": 0, "missing": 0, "unmatched": 0},
-        "results": rows,
+    aggregates = {
+        "score": round(mean, 3),
+        "final_score": mean,
+        "runtime_known": int(runtime is not None),
+        "runtime_seconds": 1e9 if runtime is None else runtime,
     }
+    rows = {scan: {"final_score": score} for scan, score in zip(SCANS, scores, strict=True)}
+    return small_document("freehand", FreehandSettings(edition="2024").model_dump(mode="json"), aggregates, rows)
 
 
 def test_three_decimals_then_the_runtime(tmp_path: Path) -> None:
@@ -59,20 +48,12 @@ def test_three_decimals_then_the_runtime(tmp_path: Path) -> None:
         "as quick": freehand_document((0.7998, 0.5998), 3.0),
         "best": freehand_document((0.8011, 0.6011), 900.0),
     }
-    for team, content in teams.items():
-        (tmp_path / f"{team}.json").write_text(json.dumps(content))
-    (cohort,) = read_cohorts([tmp_path])
+    (cohort,) = read_cohorts([write_teams(tmp_path, teams)])
     ranking = rank(cohort, RankingOptions(bootstraps=50))
-    assert [(team.name, team.rank) for team in ranking.teams] == [
-        ("best", 1),
-        ("as quick", 2),
-        ("quick", 2),
-        ("slow", 4),
-        ("unknown", 5),
-    ]
+    assert [team.name for team in ranking.teams] == ["best", "as quick", "quick", "slow", "unknown"]
+    assert [team.rank for team in ranking.teams] == [1, 2, 2, 4, 5]
     assert ranking.deciding.scores == pytest.approx([0.701, 0.7, 0.7, 0.7, 0.7])
     # Whichever scans are drawn, the differences stay below the third decimal or decide: the order holds.
-    assert ranking.deciding.stability is not None
     assert ranking.deciding.stability.rank_intervals[0] == (1, 1)
     assert any("ordered by lower mean runtime" in sentence for sentence in ranking.methods.sentences)
     runtimes = next(column.values for column in ranking.columns if column.path == "runtime_seconds")
@@ -95,31 +76,19 @@ FINALS = ("final_dice", "final_dmm", "final_fpv_ml", "final_fnv_ml")
 
 def lesions_document(dice: Areas, dmm: Areas, *, regime: Any = "simulated") -> dict[str, Any]:
     """What the container writes, less the steps; an area over five intervals is five times its mean height."""
-    rows = []
+    rows = {}
     for case, one, two in zip(CASES, dice, dmm, strict=True):
         areas = {"auc_dice": one, "auc_dmm": two}
         heights = {f"{name}_normalised": None if area is None else area / 5 for name, area in areas.items()}
-        figures = {**areas, **heights, **dict.fromkeys(FINALS, 0.5)}
-        rows.append({"case": case, "status": "scored", "metrics": figures, "warnings": [], "error": None})
-
+        rows[case] = {**areas, **heights, **dict.fromkeys(FINALS, 0.5)}
     scale = 1 if regime == "simulated" else 5
 
     def mean(values: Areas) -> dict[str, float]:
         defined = [value for value in values if value is not None]
         return {"mean": sum(defined) / len(defined) / scale} if defined else {}
 
-    ranked = {"auc_dice": mean(dice), "auc_dmm": mean(dmm)}
-    return {
-        "schema": "podium-metrics-2",
-        "challenge": "lesions",
-        "kind": "lesions",
-        "title": "Lesions in small",
-        "version": "1",
-        "settings": published_settings(lesions(LesionsSettings(regime=regime))),
-        "aggregates": {"ranked": ranked},
-        "counts": {"expected": 3, "scored": 3, "failed": 0, "missing": 0, "unmatched": 0},
-        "results": rows,
-    }
+    aggregates = {"ranked": {"auc_dice": mean(dice), "auc_dmm": mean(dmm)}}
+    return small_document("lesions", published_settings(lesions(LesionsSettings(regime=regime))), aggregates, rows)
 
 
 def write(path: Path, content: dict[str, Any]) -> None:
@@ -136,27 +105,19 @@ TEAMS: dict[str, tuple[Areas, Areas]] = {
 
 
 def test_the_mean_of_two_positions_decides(tmp_path: Path) -> None:
-    for team, areas in TEAMS.items():
-        write(tmp_path / team / "metrics.json", lesions_document(*areas))
-    (cohort,) = read_cohorts([tmp_path])
+    (cohort,) = read_cohorts([write_teams(tmp_path, {team: lesions_document(*TEAMS[team]) for team in TEAMS})])
     ranking = rank(cohort, RankingOptions(bootstraps=30))
-    assert [(team.name, team.rank, team.score) for team in ranking.teams] == [
-        ("two", 1, 1.5),
-        ("one", 2, 2.0),
-        ("three", 3, 2.5),
-    ]
+    found = {team.name: (team.rank, team.score) for team in ranking.teams}
+    assert found == {"two": (1, 1.5), "one": (2, 2.0), "three": (3, 2.5)}
     assert ranking.division == {"regime": "simulated"}
     assert ranking.deciding.stability is not None
     assert "No team has a value of 'AUC-Dice' in 1 of 3 cases; the general schemes leave these out." in ranking.notes
 
 
 def test_where_no_case_has_lesions_all_teams_are_equal(tmp_path: Path) -> None:
-    for team in TEAMS:
-        write(tmp_path / team / "metrics.json", lesions_document((None,) * 3, (None,) * 3))
-    (cohort,) = read_cohorts([tmp_path])
+    (cohort,) = read_cohorts([write_teams(tmp_path, dict.fromkeys(TEAMS, lesions_document((None,) * 3, (None,) * 3)))])
     ranking = rank(cohort, RankingOptions(bootstraps=30))
     assert [team.rank for team in ranking.teams] == [1, 1, 1]
-    assert ranking.deciding.stability is not None
     assert ranking.deciding.stability.rank_frequencies == ((1.0, 0.0, 0.0),) * 3
 
 
@@ -198,9 +159,8 @@ def test_settings_of_both_regimes_can_be_read_again() -> None:
 
 
 def test_within_a_regime_settings_must_agree(tmp_path: Path) -> None:
-    write(tmp_path / "a" / "metrics.json", lesions_document(*TEAMS["one"]))
     other = lesions_document(*TEAMS["two"])
     other["settings"]["lesions"]["iou_threshold"] = 0.5
-    write(tmp_path / "b" / "metrics.json", other)
+    write_teams(tmp_path, {"a": lesions_document(*TEAMS["one"]), "b": other})
     with pytest.raises(UsageError, match=r"was scored with lesions\.iou_threshold = 0\.5, but .*= 0\.1"):
         read_cohorts([tmp_path])

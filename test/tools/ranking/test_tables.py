@@ -10,10 +10,9 @@ from typing import Any
 import pytest
 from tools.ranking.files import TEAMS, VALUES
 
-import podium
 from podium.cli.main import main
 from podium.errors import UsageError
-from podium.tools.ranking.rank import consensus, rank, rank_tasks
+from podium.tools.ranking.rank import consensus, rank, rank_paths, rank_tasks
 from podium.tools.ranking.result import Ranking, ranking_from_json
 from podium.tools.ranking.schemes import RankingOptions
 from podium.tools.ranking.tables import ScoreTable, TableOptions, _keys, read_score_table, table_cohorts
@@ -37,39 +36,21 @@ def by_team(ranking: Ranking) -> dict[str, Any]:
     return {team.name: (team.rank, team.score) for team in ranking.teams}
 
 
-def golden_rows() -> list[str]:
-    return [
+@pytest.fixture
+def golden(tmp_path: Path) -> ScoreTable:
+    """The worked example as a long table; the missing value is a missing row."""
+    rows = [
         f"{team},c{number},{value}"
         for team, values in zip(TEAMS, VALUES, strict=True)
         for number, value in enumerate(values, start=1)
         if value is not None
     ]
+    return table(tmp_path, "\n".join(["team,case,value", *rows]))
 
 
-@pytest.fixture
-def golden(tmp_path: Path) -> ScoreTable:
-    """The worked example as a long table; the missing value is a missing row."""
-    return table(tmp_path, "\n".join(["team,case,value", *golden_rows()]))
-
-
-@pytest.mark.parametrize(
-    ("scheme", "scores", "ranks"),
-    [
-        ("mean-then-rank", (0.82, 0.86875, 0.8625, 0.65), (3, 1, 2, 4)),
-        ("median-then-rank", (0.89, 0.87, 0.865, 0.715), (1, 2, 3, 4)),
-        ("quantile-then-rank", (0.4925, 0.8335, 0.807, 0.245), (3, 1, 2, 4)),
-        ("rank-then-mean", (1.375, 2.25, 2.5, 3.625), (1, 2, 3, 4)),
-        ("rank-then-median", (1, 2, 2.5, 4), (1, 2, 3, 4)),
-        ("test-then-rank", (0, 1 / 3, 1 / 3, 0), (3, 1, 1, 3)),
-        ("test-then-rank-holm", (0, 0, 0, 0), (1, 1, 1, 1)),
-    ],
-)
-def test_the_worked_example_of_challenger(
-    golden: ScoreTable, scheme: str, scores: tuple[float, ...], ranks: tuple[int, ...]
-) -> None:
-    found = by_team(ranked(golden, HIGHER, replace(FEW, scheme=scheme)))
-    assert [found[team][0] for team in TEAMS] == list(ranks)
-    assert [found[team][1] for team in TEAMS] == pytest.approx(scores)
+def test_the_worked_example_from_a_table(golden: ScoreTable) -> None:
+    found = by_team(ranked(golden, HIGHER, replace(FEW, scheme="rank-then-mean")))
+    assert found == {"A": (1, 1.375), "B": (2, 2.25), "C": (3, 2.5), "D": (4, 3.625)}
 
 
 def test_without_a_scheme_the_mean_decides(golden: ScoreTable) -> None:
@@ -84,16 +65,8 @@ def test_without_a_scheme_the_mean_decides(golden: ScoreTable) -> None:
 
 def test_a_table_from_python(tmp_path: Path) -> None:
     (tmp_path / "scores.csv").write_text(TASKS)
-    found = podium.rank(tmp_path / "scores.csv", options=FEW, table=TableOptions(directions={"": "higher"}))
+    found = rank_paths(tmp_path / "scores.csv", options=FEW, table=TableOptions(directions={"": "higher"}))
     assert [ranking.teams[0].name for ranking in found] == ["a", "a", "b"]
-
-
-def test_a_missing_value_comes_last_in_its_case(tmp_path: Path) -> None:
-    """.9, .9, .9, none give 1, 1, 1, 2, as in challengeR, and not the rank of a value of 0."""
-    rows = ["a,1,.9", "b,1,.9", "c,1,.9", "a,2,.5", "b,2,.5", "c,2,.5", "d,2,.5"]
-    found = table(tmp_path, "\n".join(["team,case,value", *rows]))
-    ranking = ranked(found, HIGHER, replace(FEW, scheme="rank-then-mean"))
-    assert by_team(ranking)["d"] == (4, 1.5)
 
 
 def test_long_and_wide_tables_say_the_same(tmp_path: Path) -> None:
@@ -174,7 +147,6 @@ def test_means_by_group(tmp_path: Path) -> None:
             "team,case,value,direction\na,1,1,lower\nb,1,1,higher\n",
             ", row 3: the direction of 'value' is 'higher', but an earlier row has the other direction.",
         ),
-        ('team,case,value\na,1,"2\n', ", row 2: unexpected end of data."),
     ],
 )
 def test_what_is_no_table_of_scores(tmp_path: Path, text: str, words: str) -> None:
@@ -198,9 +170,10 @@ def test_names_that_become_the_same_key_are_numbered() -> None:
     assert _keys(["a_3", "a", "a!"]) == {"a_3": "a_3", "a": "a", "a!": "a_4"}
 
 
-def test_bytes_that_are_no_text(tmp_path: Path) -> None:
-    (tmp_path / "scores.csv").write_bytes(b"team,case,value\n\xff\xfe,1,2\n")
-    with pytest.raises(UsageError, match="is not UTF-8 text"):
+@pytest.mark.parametrize("rows", [b"\xff\xfe,1,2\n", b'a,1,"2\n'])
+def test_what_is_no_csv(tmp_path: Path, rows: bytes) -> None:
+    (tmp_path / "scores.csv").write_bytes(b"team,case,value\n" + rows)
+    with pytest.raises(UsageError, match=r"scores\.csv"):
         read_score_table(tmp_path / "scores.csv")
 
 
@@ -263,13 +236,11 @@ def test_the_consensus_of_several_tasks(tmp_path: Path) -> None:
     assert found.teams == ("a", "b", "c")
     assert found.ranks == ((1, 2, 3), (1, 3, 2), (3, 1, 2))
     assert found.mean_ranks == pytest.approx((5 / 3, 2, 7 / 3))
-    assert found.mean_rank_intervals is not None
     assert found.mean_rank_intervals[0] == pytest.approx((5 / 3, 5 / 3))
     assert found.consensus_ranks == (1, 2, 3)
     assert found.kemeny == ("a", "b", "c")
     assert found.kemeny_disagreements == 3  # one in spleen (b, c), two in kidney (a before both)
     assert found.task_taus == pytest.approx((1, 1 / 3, -1 / 3))
-    assert found.stability is not None
     assert found.stability.rank_frequencies[0][0] == 1.0, "all cases are alike, so every replicate is"
 
 
@@ -298,36 +269,23 @@ def test_several_metrics_are_ranked_by_their_mean_position_and_the_words_say_so(
 # The command
 
 
-@pytest.fixture
-def command(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Any:
-    monkeypatch.setenv("COLUMNS", "200")
-
-    def run(*arguments: str | Path) -> tuple[int, str, str]:
-        capfd.readouterr()
-        code = main([str(argument) for argument in arguments])
-        return (code, *capfd.readouterr())
-
-    return run
-
-
-def test_the_command_ranks_a_table_and_its_tasks(command: Any, tmp_path: Path) -> None:
+def test_the_command_ranks_a_table_and_its_tasks(podium: Any, tmp_path: Path) -> None:
     (tmp_path / "scores.csv").write_text(TASKS)
     out = tmp_path / "out"
-    code, printed, _ = command(
-        "rank", tmp_path / "scores.csv", "--direction", "higher", "--replicates", "20", "--output", out
-    )
-    assert code == 0
+    arguments = ("--direction", "higher", "--replicates", "20", "--output", out)
+    ended = podium("rank", tmp_path / "scores.csv", *arguments)
+    assert ended.code == 0
     assert sorted(path.name for path in out.iterdir()) == [
         *("consensus.csv", "consensus.json", "figures", "kidney", "liver", "report.html", "spleen"),
     ], "the name of a task leads to no folder outside"
-    assert "Kemeny order: a, b, c." in printed
+    assert "Kemeny order: a, b, c." in ended.out
     ranking = ranking_from_json((out / "liver" / "ranking.json").read_bytes())
     assert ranking.division == {"task": "liver"}
     assert (out / "consensus.csv").read_text().splitlines()[1].startswith("1,a,1.66")
 
 
 def test_no_figure_is_cut_where_the_terminal_is_narrow_and_warnings_come_first(
-    command: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    podium: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rows = [f"a-team-with-a-long-name-{team},{case},0.{team}{case},{team + case}" for team in (7, 8) for case in (1, 2)]
     (tmp_path / "scores.csv").write_text("\n".join(["team,case,dice,hd95", *rows]))
@@ -335,7 +293,7 @@ def test_no_figure_is_cut_where_the_terminal_is_narrow_and_warnings_come_first(
     printed = {}
     for width in ("80", "200"):
         monkeypatch.setenv("COLUMNS", width)
-        printed[width] = command(*arguments)[1]
+        printed[width] = podium(*arguments).out
     assert "0.815" in printed["200"], "the mean Dice of the better team"
     assert "[0.810, 0.820]" in printed["200"]
     assert "[0.810, 0.820]" in printed["80"] or "0.81" not in printed["80"], "a whole column or none"
@@ -344,26 +302,26 @@ def test_no_figure_is_cut_where_the_terminal_is_narrow_and_warnings_come_first(
     assert "There are only 2 cases" in below
 
 
-def test_a_table_from_standard_input(command: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_table_from_standard_input(podium: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(WIDE.encode())))
     arguments = ("--direction", "dice=higher,hd95=lower", "--replicates", "0", "--output", tmp_path / "out")
-    assert command("rank", "-", *arguments)[0] == 0
+    assert podium("rank", "-", *arguments).code == 0
     assert ranking_from_json((tmp_path / "out" / "ranking.json").read_bytes()).title == "scores"
 
 
-def test_options_may_be_given_several_times(command: Any, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_options_may_be_given_several_times(podium: Any, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "scores.csv").write_text(WIDE)
     several = ("--direction", "dice=higher", "--direction", "hd95=lower", "--weights", "dice=2", "--weights", "hd95=1")
     arguments = ("rank", tmp_path / "scores.csv", *several, "--replicates", "0", "--output", tmp_path / "out")
-    assert command(*arguments)[0] == 0
+    assert podium(*arguments).code == 0
     with pytest.raises(SystemExit):
-        command(*arguments, "--direction", "dice=lower")
+        podium(*arguments, "--direction", "dice=lower")
     assert "argument --direction: 'dice': both higher and lower are given" in capfd.readouterr().err
 
 
 def test_team_names_that_look_the_same(tmp_path: Path) -> None:
     (tmp_path / "scores.csv").write_text("team,case,dice\nMy Team,a,1\nMyTeam,a,0.5\n")
-    with pytest.raises(UsageError, match=r"The team names 'My␣Team' and 'MyTeam' differ only in spaces"):
+    with pytest.raises(UsageError, match="The team names"):
         read_score_table(tmp_path / "scores.csv")
 
 
@@ -377,9 +335,9 @@ def test_team_names_that_look_the_same(tmp_path: Path) -> None:
         (("none.csv",), "none.csv cannot be read: No such file or directory."),
     ],
 )
-def test_options_of_the_wrong_input(command: Any, arguments: tuple[str, ...], words: str) -> None:
-    code, _, err = command("rank", *arguments)
-    assert (code, err.splitlines()[-1]) == (2, words)
+def test_options_of_the_wrong_input(podium: Any, arguments: tuple[str, ...], words: str) -> None:
+    ended = podium("rank", *arguments)
+    assert (ended.code, ended.err.splitlines()[-1]) == (2, words)
 
 
 @pytest.mark.parametrize(
@@ -388,8 +346,8 @@ def test_options_of_the_wrong_input(command: Any, arguments: tuple[str, ...], wo
         ("--direction", "dice=up", "'up' is neither 'higher' nor 'lower'"),
         ("--direction", "higher,lower", "'higher' and 'lower' are both meant for all metrics"),
         ("--worst", "dice", "'dice' is not NAME=VALUE"),
-        ("--worst", "dice=inf", "'inf' is not a finite number"),
-        ("--weights", "dice=0", "the weight 0 is not positive"),
+        ("--worst", "dice=inf", "inf is not a finite number"),
+        ("--weights", "dice=0", "0 is not a positive number"),
         ("--confidence", "1", "1 is not between 0 and 1"),
     ],
 )
@@ -412,5 +370,5 @@ def test_parquet(tmp_path: Path) -> None:
     parquet.write_table(csv.read_csv(tmp_path / "scores.csv"), path)
     assert read_score_table(path) == read_score_table(tmp_path / "scores.csv")
     path.write_bytes(b"no parquet")
-    with pytest.raises(UsageError, match=r"is not a Parquet file that can be read\."):
+    with pytest.raises(UsageError, match=r"is not a readable Parquet file\."):
         read_score_table(path)

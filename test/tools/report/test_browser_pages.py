@@ -3,25 +3,31 @@ desktop, on a phone and in the dark; charts are live, linked and obey the page's
 gets from a team to its case to the picture and back.
 """
 
-import dataclasses
 import os
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from axe_playwright_python.sync_playwright import Axe
+from evaluating import evaluate_command
+from places import ROOT
 from playwright.sync_api import Browser
 from playwright.sync_api import Page as BrowserPage
 from tools.arena.browsing import PHONE, open_browser, why_no_browser
 from tools.report.made_rankings import golden_ranking, large_ranking
 
-from podium.challenges.base import Outlined, Overlay
-from podium.tools.ranking.result import Calibration, Consensus, TeamEstimate
+from podium.challenges.pictures import Outlined, Overlay
+from podium.cli.main import main
+from podium.tools.ranking.calibration import Calibration, TeamEstimate
+from podium.tools.ranking.result import Consensus
 from podium.tools.report.overlays import CasePictures, overlay_picture
 from podium.tools.report.page import write_report
 from podium.tools.report.ranking_report import consensus_report, ranking_report
+
+pytestmark = pytest.mark.browser
 
 DESKTOP = {"viewport": {"width": 1280, "height": 900}}
 LOOKS: dict[str, dict[str, Any]] = {
@@ -60,11 +66,9 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         "large": ranking_report(large_ranking(teams=20, cases=30, metrics=4)),
         "many": ranking_report(many),
         "hostile": ranking_report(
-            dataclasses.replace(golden_ranking(HOSTILE), cases=(*HOSTILE, *"abcd")),
+            replace(golden_ranking(HOSTILE), cases=(*HOSTILE, *"abcd")),
             CasePictures(
-                by_team={
-                    HOSTILE[0]: [dataclasses.replace(picture, row=HOSTILE[1], title=HOSTILE[1], caption=HOSTILE[0])]
-                }
+                by_team={HOSTILE[0]: [replace(picture, row=HOSTILE[1], title=HOSTILE[1], caption=HOSTILE[0])]}
             ),
         ),
     }
@@ -76,7 +80,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         **{"confidence": 0.95, "replicates": 100, "seed": 0, "figures": (), "notes": ()},
         teams=tuple(TeamEstimate(name=name, **estimate, **shares, **ends) for name in "BCAD"),
     )
-    rankings["judged"] = ranking_report(dataclasses.replace(golden_ranking(), calibration=judged))
+    rankings["judged"] = ranking_report(replace(golden_ranking(), calibration=judged))
     agreed = Consensus(
         **{
             "title": "Two tasks",
@@ -295,3 +299,45 @@ def test_printed_pages_are_light_and_have_no_tools(browser: Browser, pages: dict
     assert page.evaluate("getComputedStyle(document.documentElement).backgroundColor") == "rgb(255, 255, 255)"
     assert page.locator("#tools:visible, nav:visible, .tools:visible, .downloads:visible").count() == 0
     page.close()
+
+
+# Overlays: enlarged by a click and by the keyboard, without a script.
+
+
+@pytest.fixture(scope="module")
+def overlays(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> BrowserPage:
+    folder = tmp_path_factory.mktemp("overlays")
+    ground_truth, submission = ROOT / "ground-truth/lesions", ROOT / "test/submissions/lesions/ember"
+    assert evaluate_command(submission, ground_truth, folder) == 0
+    options = ["--images", ROOT / "test/images/lesions", "--submission", submission, "--ground-truth", ground_truth]
+    assert main(["report", str(folder / "metrics.json"), *map(str, options)]) == 0
+    page = browser.new_page(**DESKTOP)
+    page.goto((folder / "report.html").as_uri())
+    return page
+
+
+def width(overlays: BrowserPage, number: int) -> float:
+    box = overlays.locator(".panel svg").nth(number).bounding_box()
+    assert box
+    return box["width"]
+
+
+def test_a_click_enlarges_a_picture_and_another_one_does_not(overlays: BrowserPage) -> None:
+    small = width(overlays, 0)
+    overlays.locator(".panel").first.click()
+    assert width(overlays, 0) > 1.8 * small
+    overlays.locator(".panel").first.click()
+    assert width(overlays, 0) == small
+
+
+def test_a_step_of_the_row_is_enlarged_by_the_keyboard(overlays: BrowserPage) -> None:
+    small = width(overlays, 3)
+    assert small < width(overlays, 0) / 2
+    overlays.locator(".panel input").nth(3).press("Space")
+    assert width(overlays, 3) > 4 * small
+    overlays.locator(".panel input").nth(3).press("Space")
+
+
+def test_overlays_have_no_accessibility_faults(overlays: BrowserPage) -> None:
+    found = Axe().run(overlays, context=".overlays")
+    assert found.violations_count == 0, found.generate_report()

@@ -21,6 +21,8 @@ from podium.cli.main import main
 from podium.errors import PodiumError
 from podium.tools.arena.web.viewer import install_viewer
 
+pytestmark = pytest.mark.browser
+
 COLOURS = {"agreed": (62, 209, 165), "false positive": (255, 79, 216), "reference": (230, 159, 0)}
 
 

@@ -1,10 +1,10 @@
 """The charts of the reports: the figures behind them, by hand and by the worked example of the ranking rules; valid
 specifications; names that are data; the same bytes every time."""
 
-import dataclasses
 import io
 import math
 import re
+from dataclasses import replace
 from xml.etree import ElementTree
 
 import altair
@@ -15,10 +15,9 @@ from hypothesis.extra import numpy as arrays
 from PIL import Image
 from tools.report.made_rankings import GOLDEN_VALUES, golden_ranking, large_ranking
 
-from podium.challenges.base import Diagram
+from podium.challenges.pictures import Diagram
 from podium.metrics.declaration import Curve, Metric
-from podium.tools.ranking.result import Significance, Stability, Taus
-from podium.tools.report.certainty import blob_plot, density, rank_lines, significance_map, tau_violin
+from podium.tools.ranking.result import Significance
 from podium.tools.report.exhibits import (
     CaseValues,
     box_and_dots,
@@ -37,7 +36,14 @@ from podium.tools.report.exhibits import (
 from podium.tools.report.overlays import fill_path, outline_path
 from podium.tools.report.page import Drawings, Exhibit
 from podium.tools.report.png import grey_levels, grey_window, png_file, reduced
-from podium.tools.report.ranking_report import ranking_report
+from podium.tools.report.ranking_report import (
+    blob_plot,
+    density,
+    rank_lines,
+    ranking_report,
+    significance_map,
+    tau_violin,
+)
 from podium.tools.report.submission_report import curve_of, curves, diagram, distribution
 from podium.tools.report.tables import worst_captions
 from podium.tools.report.vega import SERIES, Teams, plain_colours
@@ -70,7 +76,6 @@ def texts(svg: str) -> list[str]:
 
 def test_a_summary_by_hand() -> None:
     summary = summarise(defined([4, 1, None, 3, 2, math.inf, 100]))
-    assert summary is not None
     assert (summary["n"], summary["mean"], summary["minimum"], summary["maximum"]) == (5, 22, 1, 100)
     assert (summary["first"], summary["median"], summary["third"]) == (2, 3, 4)
     assert (summary["lower"], summary["upper"]) == (1, 4), "100 lies beyond 4 + 1.5 * 2"
@@ -148,21 +153,10 @@ def test_yes_or_no_is_shown_as_a_share() -> None:
     assert [row["share"] for row in rows_of(exhibit)] == [0.75, pytest.approx(1 / 3)]
 
 
-def stability_of(*frequencies: tuple[float, ...]) -> Stability:
-    taus = Taus(values=(), undefined=0, mean=None, median=None, lower_quartile=None, upper_quartile=None)
-    size = len(frequencies)
-    return Stability(
-        replicates=1000,
-        rank_frequencies=frequencies,
-        rank_intervals=((1, size),) * size,
-        mean_ranks=(1.5,) * size,
-        win_probabilities=tuple(row[0] for row in frequencies),
-        taus=taus,
-    )
-
-
 def test_the_area_of_a_blob_is_its_share() -> None:
-    exhibit = blob_plot(teams_of("a", "b"), stability_of((0.8, 0.2), (0.2, 0.8)), [1, None], confidence=0.95)
+    shares = {"rank_frequencies": ((0.8, 0.2), (0.2, 0.8)), "rank_intervals": ((1, 2), (1, 2))}
+    stability = replace(golden_ranking().deciding.stability, **shares)
+    exhibit = blob_plot(teams_of("a", "b"), stability, [1, None], confidence=0.95)
     assert exhibit.table.rows == [("a", "1", "1 to 2", "80 %", "20 %"), ("b", "–", "1 to 2", "20 %", "80 %")]
     svg = Drawings().add(exhibit).svg
     radii = [float(r) for r in re.findall(r'd="M(\d+\.?\d*),0A', svg)]
@@ -174,12 +168,7 @@ def test_the_area_of_a_blob_is_its_share() -> None:
 def test_lines_across_schemes_tell_who_moves() -> None:
     ranks = np.array([[1.0, 1, 1], [2, 2, 3], [3, 2, 2], [np.nan, 4, 4]])
     exhibit = rank_lines(teams_of("a", "b", "c", "d"), ["official", "mean then rank", "test"], ranks)
-    assert exhibit.table.rows == [
-        ("a", "1", "1", "1"),
-        ("b", "2", "2", "3"),
-        ("c", "3", "2", "2"),
-        ("d", "–", "4", "4"),
-    ]
+    assert exhibit.table.rows == [("a", *"111"), ("b", *"223"), ("c", *"322"), ("d", *"–44")]
     assert "b moves most, from rank 2 to 3." in exhibit.caption
     assert "2 teams of 4 keep the same rank" in exhibit.caption
     ends = rows_of(exhibit, "ends")
@@ -287,7 +276,7 @@ def test_a_diagram_has_its_lines_dots_and_levels() -> None:
         title="ROC",
         x="1 - specificity",
         y="Sensitivity",
-        told="AUC 0.9.",
+        caption="AUC 0.9.",
         share=True,
         lines={"a": ((0.0, 0.0), (0.5, 1.0)), "b": ((0.0, 0.0), (1.0, 1.0))},
         dots=((0.2, 0.3),),
@@ -317,17 +306,17 @@ def all_exhibits(names: tuple[str, str]) -> list[Exhibit]:
     """One of every chart, with these names of teams, cases and metrics."""
     first, second = names
     ranking = large_ranking(teams=2, cases=3, metrics=14)
-    hostile = dataclasses.replace(
+    hostile = replace(
         ranking,
         cases=(first, second, "c"),
         differences=(),
-        teams=tuple(dataclasses.replace(team, name=name) for team, name in zip(ranking.teams, names, strict=True)),
-        metrics=tuple(dataclasses.replace(each, title=f"{first} {each.title}") for each in ranking.metrics),
+        teams=tuple(replace(team, name=name) for team, name in zip(ranking.teams, names, strict=True)),
+        metrics=tuple(replace(each, title=f"{first} {each.title}") for each in ranking.metrics),
     )
-    yes = values_of(dataclasses.replace(DICE, title=first), [[1.0, 0.0], [0.0, 0.0]])
-    curve = dataclasses.replace(STEPS, title=first, along=first)
+    yes = values_of(replace(DICE, title=first), [[1.0, 0.0], [0.0, 0.0]])
+    curve = replace(STEPS, title=first, along=first)
     shown = Diagram(
-        title=first, x=first, y=first, told=first, lines={first: ((0, 0), (1, 1)), second: ((0, 1), (1, 1))}
+        title=first, x=first, y=first, caption=first, lines={first: ((0, 0), (1, 1)), second: ((0, 1), (1, 1))}
     )
     drawings = Drawings()
     drawings.add_all(
@@ -346,6 +335,7 @@ def hostile_exhibits() -> list[Exhibit]:
     return all_exhibits((HOSTILE, "b"))
 
 
+@pytest.mark.slow
 def test_every_chart_is_valid_vega_lite(hostile_exhibits: list[Exhibit]) -> None:
     kinds = set()
     for exhibit in hostile_exhibits:
@@ -385,11 +375,6 @@ def test_names_are_never_parts_of_expressions_or_field_names(hostile_exhibits: l
         walk(exhibit.chart)
 
 
-def test_the_same_ranking_gives_the_same_drawings() -> None:
-    first, second = (ranking_report(golden_ranking()).exhibits for _ in range(2))
-    assert [each.svg for each in first] == [each.svg for each in second]
-
-
 def test_a_drawing_has_a_description_and_ids_of_its_own(hostile_exhibits: list[Exhibit]) -> None:
     ids: list[str] = []
     for exhibit in hostile_exhibits:
@@ -427,11 +412,11 @@ def test_the_first_teams_have_colours_dashes_and_markers_of_their_own() -> None:
 
 
 def test_families_and_labels() -> None:
-    grid = grid_of([f"{family}.region{number}" for family in ("dice", "nsd") for number in range(3)])
-    assert grid is not None
-    assert list(grid.families) == ["dice", "nsd"]
-    assert list(grid.labels) == ["region0", "region1", "region2"]
-    assert grid.places["nsd", "region1"] == 4
+    names = [f"{family}.region{number}" for family in ("dice", "nsd") for number in range(3)]
+    assert grid_of(names) == {
+        "dice": {"region0": 0, "region1": 1, "region2": 2},
+        "nsd": {"region0": 3, "region1": 4, "region2": 5},
+    }
     assert grid_of(["dice.a", "dice.b", "nsd.a"]) is None
     assert grid_of(["dice", "nsd"]) is None
 
@@ -442,14 +427,14 @@ def test_maps_of_labels_have_titles_that_read_like_words() -> None:
     names = [(family, label) for family in ("dice", "nsd") for label in labels]
     titles = {("dice", "mean"): "DSC", ("nsd", "mean"): "NSD"}
     metrics = tuple(
-        dataclasses.replace(
+        replace(
             metric,
             name=f"{family}.{label}",
             title=titles.get((family, label), f"{'Dice' if family == 'dice' else 'NSD'} {label.replace('_', ' ')}"),
         )
         for metric, (family, label) in zip(ranking.metrics, names, strict=True)
     )
-    ranking = dataclasses.replace(ranking, metrics=metrics)
+    ranking = replace(ranking, metrics=metrics)
     found = metric_exhibits(ranking, teams_of(*(team.name for team in ranking.teams)), case_values(ranking))
     assert [each.title for each in found[:3]] == ["Labels by metric", "Means by label: Dice", "Means by label: NSD"]
     assert found[1].table.head == ("Team", "mean of labels", *(label.replace("_", " ") for label in labels[1:]))
@@ -460,10 +445,10 @@ def test_maps_of_labels_have_titles_that_read_like_words() -> None:
 def test_many_metrics_have_maps_too() -> None:
     ranking = large_ranking(teams=6, cases=8, metrics=39)
     metrics = tuple(
-        dataclasses.replace(metric, name=f"{('dice', 'nsd', 'hd')[number % 3]}.r{number // 3}", in_schemes=False)
+        replace(metric, name=f"{('dice', 'nsd', 'hd')[number % 3]}.r{number // 3}", in_schemes=False)
         for number, metric in enumerate(ranking.metrics)
     )
-    ranking = dataclasses.replace(ranking, metrics=metrics)
+    ranking = replace(ranking, metrics=metrics)
     found = metric_exhibits(ranking, teams_of(*(team.name for team in ranking.teams)), case_values(ranking))
     assert [each.title for each in found[:4]] == [
         *("Labels by metric", "Means by label: Dice", "Means by label: NSD", "Means by label: HD95"),
@@ -474,7 +459,6 @@ def test_many_metrics_have_maps_too() -> None:
     assert f"{low:.3f}–{high:.3f}" in texts(Drawings().add(found[1]).svg), "the interval is below the mean"
     first = found[1].table.rows[0]
     mean, interval = metrics[0].means[0], (metrics[0].mean_intervals or ())[0]
-    assert interval is not None
     assert first[1] == f"{mean:.4f} ({interval[0]:.4f} to {interval[1]:.4f})"
 
 

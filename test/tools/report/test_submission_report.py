@@ -17,6 +17,8 @@ from tools.report.page_check import Page
 from podium.cli.main import main
 from podium.tools.ranking.result import ranking_from_json
 
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("in_process")]
+
 GROUND_TRUTH = ROOT / "ground-truth/carotid"
 IMAGES = ROOT / "test/images/carotid"
 SUBMISSIONS = ROOT / "test/submissions/carotid"

@@ -15,6 +15,8 @@ from podium.cli.main import main
 from podium.errors import UsageError
 from podium.tools.batch.dask import Dask
 
+pytestmark = pytest.mark.slow
+
 pytest.importorskip("distributed")
 
 

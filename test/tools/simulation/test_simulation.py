@@ -25,6 +25,8 @@ from podium.tools.simulation import algorithms
 from podium.tools.simulation.algorithms import KEPT_BYTES, Folders, find_algorithm, run_program
 from podium.tools.simulation.run import find_cases
 
+pytestmark = pytest.mark.slow
+
 DEMONSTRATION = ROOT / "test/algorithms/threshold/process.py"
 
 ALGORITHM = '''
@@ -90,9 +92,7 @@ def steps_of(folder: Path) -> list[dict[str, Any]]:
 def test_what_is_written_is_what_the_scorer_reads(folders: dict[str, Path], algorithm: Any, tmp_path: Path) -> None:
     assert simulate(folders) == 0
     names = {path.name for path in (folders["output"] / "a").iterdir()}
-    assert names == {f"iter_{k}.mha" for k in range(6)} | {f"iter_{k}_scribbles.json" for k in range(6)} | {
-        "steps.json"
-    }
+    assert names == {f"iter_{k}{end}" for k in range(6) for end in (".mha", "_scribbles.json")} | {"steps.json"}
     ground_truth = write_ground_truth(tmp_path / "gt", {"a": LESION, "b": NOTHING}, settings="steps = 6")
     found = run(folders["output"], ground_truth, tmp_path / "scores")
     dice = [step["dice"] for step in found["results"]["a"]["metrics"]["steps"]]
@@ -172,17 +172,21 @@ def test_two_simulations_never_mix_in_one_folder(
     assert {path: path.read_bytes() for path in folders["output"].rglob("*") if path.is_file()} == before
 
 
-def test_an_algorithm_that_takes_its_output_folder_away(folders: dict[str, Path]) -> None:
-    assert simulate(folders, "command:rm -r {output}/images", "--steps", "1") == 0
-    assert steps_of(folders["output"] / "a")[0]["error"] == (
-        "The algorithm must write one .mha image to 'images/tumor-lesion-segmentation', it wrote: nothing."
-    )
-
-
-def test_an_image_that_is_none(folders: dict[str, Path], capsys: pytest.CaptureFixture[str]) -> None:
-    (folders["images"] / "a_0001.nii.gz").write_bytes(b"no image")
-    assert simulate(folders, "command:true", "--steps", "1") == 2
-    assert capsys.readouterr().err.splitlines()[-1] == "--images: 'a_0001.nii.gz' cannot be read as an image."
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (("command:true",), "--images: 'a_0001.nii.gz' cannot be read as an image."),
+        (("command:no-such-program",), "The program 'no-such-program' cannot be started: No such file or directory."),
+        (("command:true", "--steps", "0"), "--steps and --step-timeout must be positive."),
+    ],
+)
+def test_what_no_step_can_be_run_with(
+    words: tuple[str, ...], sentence: str, folders: dict[str, Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    if sentence.startswith("--images"):
+        (folders["images"] / "a_0001.nii.gz").write_bytes(b"no image")
+    assert simulate(folders, *words) == 2
+    assert capsys.readouterr().err.splitlines()[-1] == sentence
 
 
 @pytest.mark.parametrize("request_to_end", [signal.SIGINT, signal.SIGHUP])
@@ -221,10 +225,29 @@ def test_more_steps_may_be_added_later(folders: dict[str, Path], algorithm: Any)
     assert len(algorithm.CALLS) == 5
 
 
-def test_a_program_that_fails_says_why(folders: dict[str, Path]) -> None:
-    code = "import sys; print('first', file=sys.stderr); sys.exit('out of luck')"
-    assert simulate(folders, f'command:{sys.executable} -c "{code}"', "--steps", "1") == 0
-    assert steps_of(folders["output"] / "a")[0]["error"] == "The algorithm ended with exit code 1: out of luck."
+@pytest.mark.parametrize(
+    ("command", "error"),
+    [
+        ("rm -r {output}/images", "The algorithm must write one .mha image to"),
+        ("true", "The algorithm must write one .mha image to"),
+        (
+            f"{sys.executable} -c \"import sys; print('first', file=sys.stderr); sys.exit('out of luck')\"",
+            "The algorithm ended with exit code 1: out of luck.",
+        ),
+        ("sleep 60", "The algorithm took longer than 2 seconds."),
+        (
+            "cp SMALL {output}/images/tumor-lesion-segmentation/x.mha",
+            "'images/tumor-lesion-segmentation/x.mha' is 3 x 8",
+        ),
+    ],
+)
+def test_a_program_without_a_usable_answer_is_a_failed_step(
+    command: str, error: str, folders: dict[str, Path], tmp_path: Path
+) -> None:
+    write(tmp_path / "small.mha", LESION[:3])
+    spec = f"command:{command.replace('SMALL', str(tmp_path / 'small.mha'))}"
+    assert simulate(folders, spec, "--steps", "1", "--step-timeout", "2") == 0
+    assert steps_of(folders["output"] / "a")[0]["error"].startswith(error)
 
 
 def test_a_program_that_writes_without_end_fills_no_memory(tmp_path: Path) -> None:
@@ -332,26 +355,6 @@ def test_a_case_with_a_cache_begins_again(folders: dict[str, Path], tmp_path: Pa
     assert len((tmp_path / "log").read_text().splitlines()) == 4
 
 
-def test_a_program_that_hangs_is_ended(folders: dict[str, Path]) -> None:
-    spec = f'command:{sys.executable} -c "import time; time.sleep(60)"'
-    assert simulate(folders, spec, "--steps", "1", "--step-timeout", "0.5") == 0
-    assert steps_of(folders["output"] / "a")[0]["error"] == "The algorithm took longer than 0.5 seconds."
-
-
-def test_a_program_without_an_answer(folders: dict[str, Path]) -> None:
-    assert simulate(folders, f'command:{sys.executable} -c "pass"', "--steps", "1") == 0
-    assert steps_of(folders["output"] / "a")[0]["error"] == (
-        "The algorithm must write one .mha image to 'images/tumor-lesion-segmentation', it wrote: nothing."
-    )
-
-
-def test_an_answer_of_another_size_is_a_failed_step(folders: dict[str, Path], tmp_path: Path) -> None:
-    write(tmp_path / "small.mha", LESION[:3])
-    spec = f"command:cp {tmp_path}/small.mha {{output}}/images/tumor-lesion-segmentation/x.mha"
-    assert simulate(folders, spec, "--steps", "1") == 0
-    assert "is 3 x 8 x 10, expected 6 x 8 x 10" in steps_of(folders["output"] / "a")[0]["error"]
-
-
 def test_the_input_folder_is_the_platforms(folders: dict[str, Path], tmp_path: Path) -> None:
     """A program that copies its input away and answers nothing."""
     simulate(folders, f"command:cp -r {{input}} {tmp_path}/kept", "--steps", "1")
@@ -396,11 +399,6 @@ def test_algorithms_that_cannot_be(spec: str, words: str) -> None:
     assert words in str(caught.value)
 
 
-def test_a_program_that_does_not_exist(folders: dict[str, Path], capsys: pytest.CaptureFixture[str]) -> None:
-    assert simulate(folders, "command:no-such-program") == 2
-    assert "The program 'no-such-program' cannot be started" in capsys.readouterr().err
-
-
 def test_folders_that_do_not_fit(folders: dict[str, Path], tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="--images: there is no folder"):
         find_cases(tmp_path / "nowhere", folders["references"])
@@ -410,12 +408,6 @@ def test_folders_that_do_not_fit(folders: dict[str, Path], tmp_path: Path) -> No
     write(folders["references"] / "b.mha", HALF)
     with pytest.raises(UsageError, match="there are two references of 'b'"):
         find_cases(folders["images"], folders["references"])
-
-
-@pytest.mark.usefixtures("algorithm")
-def test_steps_must_be_positive(folders: dict[str, Path], capsys: pytest.CaptureFixture[str]) -> None:
-    assert simulate(folders, "python:growing_answers:answer", "--steps", "0") == 2
-    assert "--steps and --step-timeout must be positive." in capsys.readouterr().err
 
 
 @pytest.mark.usefixtures("algorithm")

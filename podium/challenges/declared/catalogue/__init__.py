@@ -12,10 +12,10 @@ _MODULES = {
     "points": "detections",
     "boxes": "detections",
     "detection_map": "detections",
-    "number": "numbers",
-    "image": "numbers",
-    "text": "numbers",
-    "survival": "numbers",
+    "number": "scalars",
+    "image": "images",
+    "text": "texts",
+    "survival": "scalars",
 }
 """The module with the metrics of every kind of value."""
 

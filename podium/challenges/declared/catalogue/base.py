@@ -7,12 +7,13 @@ case (`CaseValueMetric`) or of all cases (`CohortValueMetric`); metrics of regio
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, Literal, TypedDict
 
-from podium.challenges.board import GatedSettings, title_of
+from podium.challenges.board import title_of
 from podium.challenges.declared.value_settings import Texts, as_tuple
 from podium.challenges.declared.values import AnyValueKind, Compared
-from podium.challenges.settings import FigureName, Finite, Text
+from podium.challenges.settings import FigureName, Finite, GatedSettings, Text
 from podium.errors import ValidationProblem, did_you_mean
 from podium.figures import Figures, get
 from podium.metrics import Floats
@@ -118,7 +119,7 @@ class MetricKind(ABC):
         gate = settings.gate(("metrics", number))
         if gate is not None:
             for place, metric in enumerate(declared.metrics):
-                if metric.of is not None:
+                if metric.compute is not None:
                     region = metric.name.removeprefix(f"{settings.own_name}.").partition(".")[0]
                     own = replace(gate, where=gate.where.replace("{region}", region))
                     declared.metrics[place] = replace(metric, gate=own)
@@ -127,6 +128,14 @@ class MetricKind(ABC):
     @abstractmethod
     def declare(self, settings: Any, values: Mapping[str, AnyValueKind], engine: MetricEngine) -> Declared:
         """The metric's figures for the values that it is `of`."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChosenMetric:
+    """A metric of the catalogue under the settings of its table in challenge.toml."""
+
+    kind: MetricKind
+    settings: MetricSettings
 
 
 def fitting_values(
@@ -172,28 +181,28 @@ OfCase = Callable[[DeclaredCase, AnyValueKind, Any], float | None]
 class CaseValueMetric(MetricKind):
     """One figure of every case.
 
-    of            (case, value, settings) -> the figure; None where it is undefined
+    compute       (case, value, settings) -> the figure; None where it is undefined
     worst         (settings, value) -> the figure of a failed case; None where there is none by nature
-    lost          (case, value, settings) -> the same where it depends on the reference
-    tells         whether the figure, together with one's own prediction, reveals the reference
+    when_missing  (case, value, settings) -> the figure of a failed case where it depends on the reference
+    reveals_reference         whether the figure, together with one's own prediction, reveals the reference
     needed        what a worst value would need, for the message
-    no_value_if   (value) -> when the references leave all cases without a value
+    undefined_when   (value) -> when the references leave all cases without a value
     check         what is wrong with settings that are well-formed
     """
 
     figure: Figure
-    of: OfCase
+    compute: OfCase
     worst: Callable[[Any, AnyValueKind], float | None] = lambda _, __: None
-    lost: OfCase | None = None
-    tells: bool = False
+    when_missing: OfCase | None = None
+    reveals_reference: bool = False
     needed: str = ""
-    no_value_if: Callable[[AnyValueKind], str] = lambda _: ""
+    undefined_when: Callable[[AnyValueKind], str] = lambda _: ""
     check: Callable[[Any, AnyValueKind], Sequence[ValidationProblem]] = lambda _, __: ()
 
     def problems(self, settings: Any, values: Mapping[str, AnyValueKind]) -> Sequence[ValidationProblem]:
         found = [problem for value in values.values() for problem in self.check(settings, value)]
         for value in values.values():
-            undecided = self.lost is None or self.needed
+            undecided = self.when_missing is None or self.needed
             if settings.failed in ("worst", "diagonal") and undecided and self.worst(settings, value) is None:
                 words = (
                     f"is missing: {self.name} has no worst value{self.needed}, so say what a case without a usable "
@@ -209,7 +218,7 @@ class CaseValueMetric(MetricKind):
             metric = self._case_metric(settings, value, several=len(values) > 1)
             declared.metrics.append(metric)
             declared.columns.append(metric.mean_path)
-            if self.tells:
+            if self.reveals_reference:
                 declared.confidential.append(metric.name)
         return declared
 
@@ -223,9 +232,9 @@ class CaseValueMetric(MetricKind):
             worst=self._worst_number(settings, value),
             median=f"{path}.median",
             count=f"{path}.n",
-            no_value_if=self.no_value_if(value),
-            of=lambda case: self._of_case(case, value, settings),
-            when_lost=lambda case: self._of_failed(case, value, settings),
+            undefined_when=self.undefined_when(value),
+            compute=lambda case: self._of_case(case, value, settings),
+            when_missing=lambda case: self._of_failed(case, value, settings),
         )
 
     def _worst_number(self, settings: MetricSettings, value: AnyValueKind) -> float:
@@ -235,16 +244,16 @@ class CaseValueMetric(MetricKind):
         return min(max(float(given), self.figure.lowest), self.figure.highest)
 
     def _of_case(self, case: DeclaredCase, value: AnyValueKind, settings: MetricSettings) -> float | None:
-        """A case may have lost this value alone."""
-        is_lost = case.values[value.name].is_lost
-        return self._of_failed(case, value, settings) if is_lost else self.of(case, value, settings)
+        """Only this value may be missing."""
+        is_missing = case.values[value.name].is_missing
+        return self._of_failed(case, value, settings) if is_missing else self.compute(case, value, settings)
 
     def _of_failed(self, case: DeclaredCase, value: AnyValueKind, settings: MetricSettings) -> float | None:
         if isinstance(settings.failed, int | float):
             return float(settings.failed)
         if settings.failed == "exclude":
             return None
-        return self.worst(settings, value) if self.lost is None else self.lost(case, value, settings)
+        return self.worst(settings, value) if self.when_missing is None else self.when_missing(case, value, settings)
 
 
 # Metrics of all cases together, from the facts that every row keeps of a value.
@@ -279,20 +288,20 @@ class CohortValueMetric(MetricKind):
 
     figure   what all of its figures share
     parts    (value) -> the last parts of the figures' paths, "" for one figure
-    of       the figure in every replicate
+    compute  the figure in every replicate
     exact    the published figure by an engine; None where that is replicate zero, all cases once
     fact     (case, value, settings) -> what a row keeps of a case for this metric [what it keeps of the value]
     check    what is wrong with settings that are well-formed
-    no_value_if   when the references leave it without a value
+    undefined_when   when the references leave it without a value
     reveals  one case can move it further than chance does
     """
 
     figure: Figure
     parts: Callable[[AnyValueKind], Sequence[str]] = lambda _: ("",)
-    of: Callable[[CohortFacts], Floats]
+    compute: Callable[[CohortFacts], Floats]
     exact: Callable[[CohortFacts, MetricEngine], float | None] | None = None
     fact: Callable[[DeclaredCase, AnyValueKind, Any], Any] | None = None
-    no_value_if: str = ""
+    undefined_when: str = ""
     reveals: bool = False
     check: Callable[[Any, AnyValueKind], Sequence[ValidationProblem]] = lambda _, __: ()
 
@@ -301,22 +310,18 @@ class CohortValueMetric(MetricKind):
 
     def declare(self, settings: MetricSettings, values: Mapping[str, AnyValueKind], engine: MetricEngine) -> Declared:
         declared = Declared(package=self.computed_by(settings, engine))
+        fact = self.fact
         for name, value in values.items():
-            self._declare_value(declared, settings, value, engine, place=name if len(values) > 1 else "")
+            place, facts = name if len(values) > 1 else "", name
+            if fact is not None:
+                facts = joined_path("facts", settings.own_name, place)
+                declared.facts[facts] = partial(lambda value, case: fact(case, value, settings), value)
+                declared.confidential.append(facts)
+            for part in self.parts(value):
+                metric = self._cohort_metric(settings, value, engine, place=place, part=part, facts=facts)
+                declared.cohort_metrics.append(metric)
+                declared.columns.append(metric.path)
         return declared
-
-    def _declare_value(
-        self, declared: Declared, settings: MetricSettings, value: AnyValueKind, engine: MetricEngine, *, place: str
-    ) -> None:
-        fact, facts = self.fact, value.name
-        if fact is not None:
-            facts = joined_path("facts", settings.own_name, place)
-            declared.facts[facts] = lambda case: fact(case, value, settings)
-            declared.confidential.append(facts)
-        for part in self.parts(value):
-            metric = self._cohort_metric(settings, value, engine, place=place, part=part, facts=facts)
-            declared.cohort_metrics.append(metric)
-            declared.columns.append(metric.path)
 
     def _cohort_metric(  # noqa: PLR0913  (what its paths, titles and functions need)
         self, settings: MetricSettings, value: AnyValueKind, engine: MetricEngine, *, place: str, part: str, facts: str
@@ -335,8 +340,8 @@ class CohortValueMetric(MetricKind):
             path=joined_path(settings.own_name, place, part),
             title=f"{settings.title_of(self.figure)} {words}".strip(),
             **self.figure.scale,
-            of=lambda rows, resamples: self.of(cohort(rows, resamples)),
+            compute=lambda rows, resamples: self.compute(cohort(rows, resamples)),
             exact=None if self.exact is None else exact,
-            no_value_if=self.no_value_if,
+            undefined_when=self.undefined_when,
             reveals=self.reveals,
         )

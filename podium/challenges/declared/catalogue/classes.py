@@ -17,7 +17,7 @@ from podium.challenges.declared.catalogue.base import (
 from podium.challenges.declared.values import AnyValueKind
 from podium.errors import ValidationProblem
 from podium.metrics import Floats, classification
-from podium.metrics.classification import MISSING, Codes, Counts, class_codes, confusion, predicted_classes
+from podium.metrics.classification import MISSING, Codes, ConfusionCounts, class_codes, confusion, predicted_classes
 from podium.metrics.declaration import Figure
 from podium.metrics.engines import MetricEngine
 from podium.metrics.resampling import Resamples
@@ -49,13 +49,11 @@ class KappaSettings(ClassesSettings):
     weights: Literal["none", "linear", "quadratic"] = "none"
 
 
-def _class_names(value: AnyValueKind) -> list[str]:
-    return list(value.settings.class_table)
-
-
 def _codes(cohort: CohortFacts) -> tuple[Codes, Codes, Resamples]:
     """The predicted and the true classes of the cases that count."""
-    reference = class_codes([fact["reference"] for fact in cohort.facts], classes=_class_names(cohort.value))
+    reference = class_codes(
+        [fact["reference"] for fact in cohort.facts], classes=list(cohort.value.settings.class_table)
+    )
     predicted = _predicted(cohort)
     if cohort.settings.failed == "exclude":
         kept = predicted != MISSING
@@ -63,17 +61,17 @@ def _codes(cohort: CohortFacts) -> tuple[Codes, Codes, Resamples]:
     return predicted, reference, cohort.resamples
 
 
-def _counts(cohort: CohortFacts) -> Counts:
+def _counts(cohort: CohortFacts) -> ConfusionCounts:
     """The confusion counts of every replicate."""
     predicted, reference, resamples = _codes(cohort)
-    classes = len(_class_names(cohort.value))
+    classes = len(cohort.value.settings.class_table)
     return confusion(prediction=predicted, reference=reference, classes=classes, resamples=resamples)
 
 
 def _exact(cohort: CohortFacts, engine: MetricEngine) -> float | None:
     """The published figure of classes."""
     predicted, reference, _ = _codes(cohort)
-    names = _class_names(cohort.value)
+    names = list(cohort.value.settings.class_table)
     part: int | str = cohort.part if cohort.part in _AVERAGES else _positive(cohort)
     return engine.class_figure(
         cohort.settings.kind,
@@ -99,7 +97,7 @@ def _predicted(cohort: CohortFacts) -> Codes:
     """The numbers of the predicted classes: of probabilities the most probable, or the positive one from the threshold
     on."""
     settings, value = cohort.settings, cohort.value
-    classes = _class_names(value)
+    classes = list(value.settings.class_table)
     if value.settings.kind == "class":
         return class_codes([fact["prediction"] for fact in cohort.facts], classes=classes)
     probabilities = _probabilities(cohort)
@@ -113,7 +111,7 @@ def _predicted(cohort: CohortFacts) -> Codes:
 
 def _probabilities(cohort: CohortFacts) -> Floats:
     """As `[case, class]`; NaN for a case without a usable prediction."""
-    classes = _class_names(cohort.value)
+    classes = list(cohort.value.settings.class_table)
     none = dict.fromkeys(classes, math.nan)
     rows = [[(fact["prediction"] or none)[name] for name in classes] for fact in cohort.facts]
     return np.array(rows, dtype=np.float64).reshape(len(rows), len(classes))
@@ -121,7 +119,7 @@ def _probabilities(cohort: CohortFacts) -> Floats:
 
 def _positive(cohort: CohortFacts) -> int:
     """The number of the positive class: that of the metric, else of the value, else the last."""
-    classes = _class_names(cohort.value)
+    classes = list(cohort.value.settings.class_table)
     return classes.index(getattr(cohort.settings, "positive", None) or cohort.value.settings.positive or classes[-1])
 
 
@@ -131,7 +129,7 @@ def _check(settings: ClassesSettings, value: AnyValueKind) -> Sequence[Validatio
     if settings.failed not in ("worst", "exclude"):
         return [ValidationProblem(key=("failed",), words='is "worst" or "exclude": a missing class is wrong')]
     positive = getattr(settings, "positive", None)
-    if positive is not None and positive not in _class_names(value):
+    if positive is not None and positive not in value.settings.class_table:
         return [ValidationProblem(key=("positive",), words=f"is '{positive}', which is not one of the classes")]
     return ()
 
@@ -140,7 +138,7 @@ def _f1(cohort: CohortFacts) -> Floats:
     counts = _counts(cohort)
     if cohort.part in _AVERAGES:
         return _AVERAGES[cohort.part](counts)
-    return np.asarray(classification.f1(counts)[:, _class_names(cohort.value).index(cohort.part)])
+    return np.asarray(classification.f1(counts)[:, list(cohort.value.settings.class_table).index(cohort.part)])
 
 
 _class_metric = partial(
@@ -155,19 +153,21 @@ _share = partial(Figure, direction="higher", highest=1.0)
 _correlation = partial(Figure, direction="higher", lowest=-1.0, highest=1.0)
 
 
-def _of_counts(of: Callable[[Counts], Floats], definition: str, figure: Figure) -> CohortValueMetric:
+def _of_counts(compute: Callable[[ConfusionCounts], Floats], definition: str, figure: Figure) -> CohortValueMetric:
     """A metric of the confusion counts alone, named like its function."""
-    return _class_metric(name=of.__name__, definition=definition, figure=figure, of=lambda cohort: of(_counts(cohort)))
-
-
-def _of_positive(of: Callable[..., Floats], definition: str) -> CohortValueMetric:
-    """The same of the positive class."""
     return _class_metric(
-        name=of.__name__,
+        name=compute.__name__, definition=definition, figure=figure, compute=lambda cohort: compute(_counts(cohort))
+    )
+
+
+def _of_positive(compute: Callable[..., Floats], definition: str) -> CohortValueMetric:
+    """A metric of the confusion counts of the positive class, named like its function."""
+    return _class_metric(
+        name=compute.__name__,
         definition=definition,
         settings_model=PositiveSettings,
-        figure=_share(title=of.__name__.capitalize()),
-        of=lambda cohort: of(_counts(cohort), positive=_positive(cohort)),
+        figure=_share(title=compute.__name__.capitalize()),
+        compute=lambda cohort: compute(_counts(cohort), positive=_positive(cohort)),
     )
 
 
@@ -181,8 +181,8 @@ _CLASS_METRICS = (
         definition="2 TP / (2 TP + FP + FN) of every class; macro, micro and weighted means. In macro a declared class "
         "that does not occur counts 0",
         figure=_share(title="F1"),
-        parts=lambda value: (*_class_names(value), *_AVERAGES),
-        of=_f1,
+        parts=lambda value: (*value.settings.class_table, *_AVERAGES),
+        compute=_f1,
     ),
     _of_positive(classification.sensitivity, "TP / (TP + FN) of the positive class"),
     _of_positive(classification.specificity, "TN / (TN + FP) of the positive class"),
@@ -192,8 +192,8 @@ _CLASS_METRICS = (
         definition="Cohen's kappa; a disagreement weighs 1, the distance of the classes, or its square",
         settings_model=KappaSettings,
         figure=_correlation(title="Kappa"),
-        no_value_if=_ONE_CLASS,
-        of=lambda cohort: classification.kappa(_counts(cohort), weights=cohort.settings.weights),
+        undefined_when=_ONE_CLASS,
+        compute=lambda cohort: classification.kappa(_counts(cohort), weights=cohort.settings.weights),
     ),
 )
 
@@ -243,15 +243,15 @@ _probability_metric = partial(
 
 
 def _of_probabilities(
-    of: Callable[..., Floats], definition: str, figure: Figure, no_value_if: str = ""
+    compute: Callable[..., Floats], definition: str, figure: Figure, undefined_when: str = ""
 ) -> CohortValueMetric:
     """A metric of the probabilities alone, named like its function."""
     return _probability_metric(
-        name=of.__name__,
+        name=compute.__name__,
         definition=definition,
         figure=figure,
-        no_value_if=no_value_if,
-        of=lambda cohort: of(**_arrays(cohort)),
+        undefined_when=undefined_when,
+        compute=lambda cohort: compute(**_arrays(cohort)),
     )
 
 
@@ -279,14 +279,14 @@ _PROBABILITY_METRICS = (
         settings_model=LogLossSettings,
         figure=Figure(title="Log loss", direction="lower"),
         reveals=True,  # a confident error costs 4.6 with clip = 0.01
-        of=lambda cohort: classification.log_loss(**_arrays(cohort), clip=cohort.settings.clip),
+        compute=lambda cohort: classification.log_loss(**_arrays(cohort), clip=cohort.settings.clip),
     ),
     _probability_metric(
         name="ece",
         definition="mean over bins of |mean probability - share that is true|, weighted by their cases",
         settings_model=EceSettings,
         figure=Figure(title="ECE", direction="lower", highest=1.0),
-        of=lambda cohort: classification.ece(
+        compute=lambda cohort: classification.ece(
             **_arrays(cohort),
             bins=cohort.settings.bins,
             missing=np.flatnonzero([fact["prediction"] is None for fact in cohort.facts])

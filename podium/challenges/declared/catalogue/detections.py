@@ -25,13 +25,13 @@ from podium.metrics.detection import (
     counted,
     cpm,
     froc,
-    lost_facts,
     match_boxes,
     match_detection_map,
     match_points,
+    missing_facts,
 )
 
-Share = Annotated[Finite, Field(ge=0, le=1)]
+UnitInterval = Annotated[Finite, Field(ge=0, le=1)]
 _MAP_IOU = 0.1
 _NO_FINDING = "without a finding"
 _RATES = {f"at_{rate:g}".replace(".", "_"): rate for rate in FROC_RATES}
@@ -51,8 +51,8 @@ class DetectionSettings(MetricSettings):
     match: Literal["distance", "iou"] | None = None
     radius_mm: Positive | None = None
     radius_px: Positive | None = None
-    threshold: Share | None = None
-    probability_threshold: Share | None = None
+    threshold: UnitInterval | None = None
+    probability_threshold: UnitInterval | None = None
     repeats: Literal["false_positive", "ignore"] = "false_positive"
 
     def matching(self, value: AnyValueKind) -> Literal["distance", "iou"]:
@@ -87,8 +87,8 @@ def _facts(case: DeclaredCase, value: AnyValueKind, settings: DetectionSettings)
     """What was found in a case."""
     assert isinstance(value, PointsValue | DetectionMapValue)
     compared: Compared[Any, Any] = case.values[value.name]
-    if compared.is_lost:
-        return lost_facts(references=value.references(compared.reference))
+    if compared.is_missing:
+        return missing_facts(references=value.references(compared.reference))
     found, expected = compared.found, compared.reference
     if isinstance(value, DetectionMapValue):
         return match_detection_map(
@@ -142,8 +142,8 @@ METRICS = (
             name=name,
             definition=definition,
             figure=figure,
-            no_value_if="" if name in ("tp", "fp", "fn") else _NO_FINDING,
-            of=partial(_counted, name),
+            undefined_when="" if name in ("tp", "fp", "fn") else _NO_FINDING,
+            compute=partial(_counted, name),
         )
         for name, (definition, figure) in _COUNTED.items()
     ),
@@ -151,25 +151,25 @@ METRICS = (
         name="froc",
         definition="sensitivity at 1/8, 1/4, 1/2, 1, 2, 4 and 8 false positives per case, and their mean, cpm",
         figure=_share(title="Sensitivity"),
-        no_value_if=_NO_FINDING,
+        undefined_when=_NO_FINDING,
         parts=lambda _: (*_RATES, "cpm"),
         needs_probability=True,
-        of=_froc,
+        compute=_froc,
     ),
     _metric(
         name="ap",
         definition="area under the precision-recall curve of all candidates",
         figure=_share(title="AP"),
-        no_value_if=_NO_FINDING,
+        undefined_when=_NO_FINDING,
         needs_probability=True,
-        of=lambda cohort: average_precision(cohort.facts, cohort.resamples),
+        compute=lambda cohort: average_precision(cohort.facts, cohort.resamples),
     ),
     _metric(
         name="case_auroc",
         definition="AUROC of a case's highest probability against whether there is anything to find",
         figure=_share(title="Case AUROC"),
-        no_value_if="where all cases have a finding, or none has",
+        undefined_when="where all cases have a finding, or none has",
         needs_probability=True,
-        of=lambda cohort: case_auroc(cohort.facts, cohort.resamples),
+        compute=lambda cohort: case_auroc(cohort.facts, cohort.resamples),
     ),
 )

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Annotated, Any, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 import numpy as np
 from pydantic import Field, StrictInt, model_validator
@@ -19,10 +19,12 @@ from podium.challenges.declared.catalogue.regions import (
 from podium.challenges.settings import FigureName, Finite
 from podium.errors import ValidationProblem
 from podium.metrics import Floats
-from podium.metrics.components import Connectivity, as_connectivity, cldice, component_error
 from podium.metrics.declaration import distance_policy
-from podium.metrics.lesions import MatchingRule
 from podium.metrics.overlap import relative_volume_difference, volume_difference_ml, volume_rmse_ml, volume_similarity
+
+if TYPE_CHECKING:
+    from podium.metrics.components import Connectivity
+    from podium.metrics.lesions import MatchingRule
 
 Tolerance = Annotated[Finite, Field(ge=0)]
 Neighbours = Literal[1, 2, 3, 4, 6, 8, 18, 26]
@@ -37,9 +39,9 @@ def _voxel_counts(pair: RegionPair, _: RegionSettings) -> Sequence[int]:
     return (counts.shared, counts.prediction, counts.reference)
 
 
-def _pooled(numerator: Sequence[int], denominator: Sequence[int]) -> Callable[[Floats], Floats]:
+def _pooled(numerator: Sequence[int], denominator: Sequence[int], totals: Floats) -> Floats:
     """A quotient of weighted counts."""
-    return lambda totals: np.asarray((totals @ np.array(numerator)) / (totals @ np.array(denominator)))
+    return np.asarray((totals @ np.array(numerator)) / (totals @ np.array(denominator)))
 
 
 DICE = RegionMetric(
@@ -48,7 +50,9 @@ DICE = RegionMetric(
     counts=_voxel_counts,
     by_engine=lambda _: True,
     figures={
-        "": agreement(title="Dice", of=lambda pair, _: pair.engine.dice(pair), pooled=_pooled((2, 0, 0), (0, 1, 1)))
+        "": agreement(
+            title="Dice", compute=lambda pair, _: pair.engine.dice(pair), pooled=partial(_pooled, (2, 0, 0), (0, 1, 1))
+        )
     },
 )
 IOU = RegionMetric(
@@ -57,7 +61,9 @@ IOU = RegionMetric(
     counts=_voxel_counts,
     by_engine=lambda _: True,
     figures={
-        "": agreement(title="IoU", of=lambda pair, _: pair.engine.iou(pair), pooled=_pooled((1, 0, 0), (-1, 1, 1)))
+        "": agreement(
+            title="IoU", compute=lambda pair, _: pair.engine.iou(pair), pooled=partial(_pooled, (1, 0, 0), (-1, 1, 1))
+        )
     },
 )
 
@@ -116,26 +122,18 @@ def _check_tolerances(settings: NsdSettings, regions: Sequence[str]) -> Sequence
     return [ValidationProblem(key=("tolerances_mm",), words=words)]
 
 
-def _hausdorff(percentile: float) -> Callable[[RegionPair, HausdorffSettings], float | None]:
-    def of(pair: RegionPair, settings: HausdorffSettings) -> float | None:
-        if _is_by_engine(settings):
-            return pair.engine.hausdorff(pair, percentile=percentile)
-        surfaces = pair.surfaces(boundary=settings.boundary, in_mm=True)
-        return surfaces.hausdorff(percentile=percentile, combine=settings.combine, policy=_NEVER)
-
-    return of
-
-
-def _assd(pair: RegionPair, settings: SurfaceSettings) -> float | None:
+def _hausdorff(pair: RegionPair, settings: HausdorffSettings, percentile: float) -> float | None:
     if _is_by_engine(settings):
-        return pair.engine.assd(pair)
-    return pair.surfaces(boundary=settings.boundary, in_mm=True).assd(policy=_NEVER)
+        return pair.engine.hausdorff(pair, percentile=percentile)
+    surfaces = pair.surfaces(boundary=settings.boundary, in_mm=True)
+    return surfaces.hausdorff(percentile=percentile, combine=settings.combine, policy=_NEVER)
 
 
-def _masd(pair: RegionPair, settings: SurfaceSettings) -> float | None:
+def _mean_distance(pair: RegionPair, settings: SurfaceSettings, name: Literal["assd", "masd"]) -> float | None:
     if _is_by_engine(settings):
-        return pair.engine.masd(pair)
-    return pair.surfaces(boundary=settings.boundary, in_mm=True).masd(policy=_NEVER)
+        return pair.engine.assd(pair) if name == "assd" else pair.engine.masd(pair)
+    surfaces = pair.surfaces(boundary=settings.boundary, in_mm=True)
+    return surfaces.assd(policy=_NEVER) if name == "assd" else surfaces.masd(policy=_NEVER)
 
 
 _distance: Callable[..., RegionFigure[Any]] = partial(
@@ -153,32 +151,32 @@ SURFACE_METRICS = (
         name="nsd",
         definition="share of both boundaries within the tolerance of the other",
         settings_model=NsdSettings,
-        figures={"": agreement(title="NSD", of=_nsd)},
+        figures={"": agreement(title="NSD", compute=_nsd)},
         check=_check_tolerances,
     ),
     _surface_metric(
         name="hd",
         definition="largest distance of one boundary from the other",
         settings_model=HausdorffSettings,
-        figures={"": _distance(title="HD", of=_hausdorff(100.0))},
+        figures={"": _distance(title="HD", compute=partial(_hausdorff, percentile=100.0))},
     ),
     _surface_metric(
         name="hd95",
         definition="95th percentile of the distances of one boundary from the other",
         settings_model=HausdorffSettings,
-        figures={"": _distance(title="HD95", of=_hausdorff(95.0))},
+        figures={"": _distance(title="HD95", compute=partial(_hausdorff, percentile=95.0))},
     ),
     _surface_metric(
         name="assd",
         definition="mean of all boundary distances of both directions",
         settings_model=SurfaceSettings,
-        figures={"": _distance(title="ASSD", of=_assd)},
+        figures={"": _distance(title="ASSD", compute=partial(_mean_distance, name="assd"))},
     ),
     _surface_metric(
         name="masd",
         definition="mean of the two directions' mean boundary distances",
         settings_model=SurfaceSettings,
-        figures={"": _distance(title="MASD", of=_masd)},
+        figures={"": _distance(title="MASD", compute=partial(_mean_distance, name="masd"))},
     ),
 )
 
@@ -212,7 +210,7 @@ def _similarity(pair: RegionPair, _: RegionSettings) -> float | None:
 
 def _squares(pair: RegionPair, settings: RegionSettings) -> Sequence[float]:
     """The squared difference of a case, and that it counts."""
-    if not pair.is_lost:
+    if not pair.is_missing:
         return (_difference_ml(pair, settings) ** 2, 1)
     if settings.failed == "exclude":
         return (0, 0)
@@ -220,7 +218,9 @@ def _squares(pair: RegionPair, settings: RegionSettings) -> Sequence[float]:
     return ((given if isinstance(given, int | float) else _largest_difference_ml(pair, settings)) ** 2, 1)
 
 
-_difference: Callable[..., RegionFigure[Any]] = partial(RegionFigure, direction="lower", unit="ml", of=_difference_ml)
+_difference: Callable[..., RegionFigure[Any]] = partial(
+    RegionFigure, direction="lower", unit="ml", compute=_difference_ml
+)
 VOLUME_METRICS = (
     RegionMetric(
         name="volume_difference_ml",
@@ -234,7 +234,7 @@ VOLUME_METRICS = (
             "": RegionFigure(
                 title="Relative volume difference",
                 direction="lower",
-                of=_relative,
+                compute=_relative,
                 worst=_largest_relative,
                 both_empty="exclude",
                 reference_empty="exclude",
@@ -244,7 +244,7 @@ VOLUME_METRICS = (
     RegionMetric(
         name="volume_similarity",
         definition="1 - |Vp - Vg| / (Vp + Vg)",
-        figures={"": agreement(title="Volume similarity", of=_similarity)},
+        figures={"": agreement(title="Volume similarity", compute=_similarity)},
     ),
     RegionMetric(
         name="volume_rmse_ml",
@@ -269,16 +269,22 @@ class ConnectedSettings(RegionSettings):
     connectivity: Neighbours = 26
 
     @property
-    def neighbours(self) -> Connectivity:
+    def neighbours(self) -> "Connectivity":
+        from podium.metrics.components import as_connectivity
+
         return as_connectivity(self.connectivity)
 
 
 def _cldice(pair: RegionPair, _: RegionSettings) -> float | None:
+    from podium.metrics.components import cldice
+
     prediction, reference = pair.masks()
     return cldice(prediction=prediction, reference=reference)
 
 
 def _component_error(pair: RegionPair, settings: ConnectedSettings) -> float:
+    from podium.metrics.components import component_error
+
     prediction, reference = pair.masks()
     return component_error(prediction=prediction, reference=reference, connectivity=settings.neighbours)
 
@@ -293,20 +299,22 @@ SHAPE_METRICS = (
         name="component_dice",
         definition="mean over G's components of the Dice among the voxels that are nearest to each",
         by_engine=lambda _: True,
-        figures={"": agreement(title="Dice per component", of=lambda pair, _: pair.engine.component_dice(pair))},
+        figures={"": agreement(title="Dice per component", compute=lambda pair, _: pair.engine.component_dice(pair))},
     ),
     RegionMetric(
         name="cldice",
         package="scikit-image",
         definition="harmonic mean of the shares of each centre line inside the other mask",
-        figures={"": agreement(title="clDice", of=_cldice)},
+        figures={"": agreement(title="clDice", compute=_cldice)},
     ),
     RegionMetric(
         name="component_error",
         definition="|components of P - components of G|",
         settings_model=ConnectedSettings,
         figures={
-            "": RegionFigure(title="Component error", direction="lower", of=_component_error, worst=_most_components)
+            "": RegionFigure(
+                title="Component error", direction="lower", compute=_component_error, worst=_most_components
+            )
         },
     ),
 )
@@ -346,7 +354,9 @@ class LesionsMetricSettings(ConnectedSettings):
         return self
 
     @property
-    def rule(self) -> MatchingRule:
+    def rule(self) -> "MatchingRule":
+        from podium.metrics.lesions import MatchingRule
+
         return MatchingRule(
             connectivity=self.neighbours,
             min_voxels=self.min_voxels,
@@ -358,15 +368,11 @@ class LesionsMetricSettings(ConnectedSettings):
         )
 
 
-def _of(name: str) -> Callable[[RegionPair, LesionsMetricSettings], float | None]:
+def _of(name: str, pair: RegionPair, settings: LesionsMetricSettings) -> float | None:
     """A figure of the matches: one of the counts, or one of the lesions'."""
-
-    def of(pair: RegionPair, settings: LesionsMetricSettings) -> float | None:
-        found = pair.matches(settings.rule)
-        value: float | None = getattr(found.counts, name) if hasattr(found.counts, name) else getattr(found, name)
-        return value
-
-    return of
+    found = pair.matches(settings.rule)
+    value: float | None = getattr(found.counts, name) if hasattr(found.counts, name) else getattr(found, name)
+    return value
 
 
 def _hd95(pair: RegionPair, settings: LesionsMetricSettings) -> float | None:
@@ -383,10 +389,6 @@ def _image_ml(pair: RegionPair, _: Any) -> float:
     return (pair.image_voxels - pair.counts.reference) * pair.voxel_ml
 
 
-def _total(place: int) -> Callable[[Floats], Floats]:
-    return lambda totals: np.asarray(totals[..., place])
-
-
 def _nothing(pair: RegionPair, settings: LesionsMetricSettings) -> bool:
     """No lesion that counts, and no false positive: quotients are 0 / 0."""
     return not any(_lesion_counts(pair, settings))
@@ -395,28 +397,42 @@ def _nothing(pair: RegionPair, settings: LesionsMetricSettings) -> bool:
 _figure: Callable[..., RegionFigure[Any]] = partial(RegionFigure, nothing=lambda *_: False)
 _share = partial(_figure, direction="higher", highest=1.0, worst=0.0, both_empty="exclude", nothing=_nothing)
 _FIGURES: dict[str, RegionFigure[Any]] = {
-    # A lost case has the counts of an empty prediction: nothing found, no false positive.
-    "tp": _figure(title="TP", direction="higher", of=_of("tp"), worst=EMPTY, pooled=_total(0)),
-    "fp": _figure(title="FP", direction="lower", of=_of("fp"), worst=EMPTY, pooled=_total(1)),
-    "fn": _figure(title="FN", direction="lower", of=_of("fn"), worst=EMPTY, pooled=_total(2)),
-    "f1": _share(title="Lesion F1", of=_of("f1"), pooled=_pooled((2, 0, 0), (2, 1, 1))),
-    "precision": _share(title="Lesion precision", of=_of("precision"), pooled=_pooled((1, 0, 0), (1, 1, 0))),
-    "recall": _share(title="Lesion recall", of=_of("recall"), pooled=_pooled((1, 0, 0), (1, 0, 1))),
-    "sq": _share(title="SQ", of=_of("sq")),
-    "rq": _share(title="RQ", of=_of("rq"), pooled=_pooled((2, 0, 0), (2, 1, 1))),
-    "pq": _share(title="PQ", of=_of("pq")),
-    "lesion_dice": _share(title="Lesion-wise Dice", of=_of("lesion_dice")),
+    # A missing case has the counts of an empty prediction: nothing found, no false positive.
+    "tp": _figure(
+        title="TP", direction="higher", compute=partial(_of, "tp"), worst=EMPTY, pooled=lambda totals: totals[..., 0]
+    ),
+    "fp": _figure(
+        title="FP", direction="lower", compute=partial(_of, "fp"), worst=EMPTY, pooled=lambda totals: totals[..., 1]
+    ),
+    "fn": _figure(
+        title="FN", direction="lower", compute=partial(_of, "fn"), worst=EMPTY, pooled=lambda totals: totals[..., 2]
+    ),
+    "f1": _share(title="Lesion F1", compute=partial(_of, "f1"), pooled=partial(_pooled, (2, 0, 0), (2, 1, 1))),
+    "precision": _share(
+        title="Lesion precision", compute=partial(_of, "precision"), pooled=partial(_pooled, (1, 0, 0), (1, 1, 0))
+    ),
+    "recall": _share(
+        title="Lesion recall", compute=partial(_of, "recall"), pooled=partial(_pooled, (1, 0, 0), (1, 0, 1))
+    ),
+    "sq": _share(title="SQ", compute=partial(_of, "sq")),
+    "rq": _share(title="RQ", compute=partial(_of, "rq"), pooled=partial(_pooled, (2, 0, 0), (2, 1, 1))),
+    "pq": _share(title="PQ", compute=partial(_of, "pq")),
+    "lesion_dice": _share(title="Lesion-wise Dice", compute=partial(_of, "lesion_dice")),
     "lesion_hd95": _figure(
         title="Lesion-wise HD95",
         direction="lower",
         unit="mm",
-        of=_hd95,
+        compute=_hd95,
         both_empty="exclude",
         nothing=_nothing,
         worst=lambda _, settings: settings.miss_mm,
     ),
-    "fpv_ml": _figure(title="False positive volume", direction="lower", unit="ml", of=_of("fpv_ml"), worst=_image_ml),
-    "fnv_ml": _figure(title="False negative volume", direction="lower", unit="ml", of=_of("fnv_ml"), worst=EMPTY),
+    "fpv_ml": _figure(
+        title="False positive volume", direction="lower", unit="ml", compute=partial(_of, "fpv_ml"), worst=_image_ml
+    ),
+    "fnv_ml": _figure(
+        title="False negative volume", direction="lower", unit="ml", compute=partial(_of, "fnv_ml"), worst=EMPTY
+    ),
 }
 
 

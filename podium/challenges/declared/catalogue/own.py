@@ -28,7 +28,7 @@ from podium.challenges.declared.catalogue.base import (
 )
 from podium.challenges.declared.catalogue.regions import FORMULA, RegionFigure, RegionMetric, RegionPair
 from podium.challenges.declared.values import AnyValueKind, ContinuousImage
-from podium.challenges.format import METRICS_CODE
+from podium.challenges.ground_truth import METRICS_CODE
 from podium.errors import ConfigurationError, OwnMetricFailed, Refused, ValidationProblem, first_problem
 from podium.metrics import Floats
 from podium.metrics.declaration import Figure
@@ -89,14 +89,14 @@ def own_kind(own: OwnMetric) -> MetricKind:
         return RegionMetric(**shared, figures={"": _region_figure(own)})
     shared |= {"compares": own.compares, "figure": Figure(**_range(own))}
     if own.scope == "cohort":
-        return CohortValueMetric(**shared, of=lambda cohort: _of_all(own, cohort), check=_check_failed)
+        return CohortValueMetric(**shared, compute=lambda cohort: _of_all(own, cohort), check=_check_failed)
     worst = own.worst_value
     assert worst != "diagonal"
     return CaseValueMetric(
         **shared,
-        of=lambda case, value, _: _of_values(own, case, value),
+        compute=lambda case, value, _: _of_values(own, case, value),
         worst=lambda _, __: worst,
-        tells=bool({*KINDS_WITH_FACTS} & {*own.compares}),
+        reveals_reference=bool({*KINDS_WITH_FACTS} & {*own.compares}),
     )
 
 
@@ -119,7 +119,7 @@ def _region_figure(own: OwnMetric) -> RegionFigure[Any]:
 
     return RegionFigure(
         **_range(own),
-        of=lambda pair, _: _of_region(own, pair),
+        compute=lambda pair, _: _of_region(own, pair),
         worst=worst,
         both_empty=empty(own.both_empty),
         prediction_empty=empty(own.prediction_empty),

@@ -1,4 +1,4 @@
-"""Metrics of label images: figures of one region of one case, their values where a side is empty or lost, and what
+"""Metrics of label images: figures of one region of one case, their values where a side is empty or missing, and what
 follows from them over regions and cases.
 """
 
@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from typing import Any, Generic, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
 import numpy as np
 
@@ -26,10 +26,12 @@ from podium.metrics import Floats, Mask
 from podium.metrics.aggregation import mean_of_defined
 from podium.metrics.declaration import CaseMetric, CohortMetric, Figure, Formula, Values
 from podium.metrics.engines import OWN, MetricEngine
-from podium.metrics.lesions import LesionMatches, MatchingRule, match_components
 from podium.metrics.overlap import Region, VoxelCounts, count_voxels, find_regions, voxel_ml
 from podium.metrics.resampling import Resamples
 from podium.metrics.surfaces import BoundaryKind, SurfaceDistances, measure_surfaces
+
+if TYPE_CHECKING:
+    from podium.metrics.lesions import LesionMatches, MatchingRule
 
 FORMULA: Literal["formula"] = "formula"
 EMPTY: Literal["empty"] = "empty"
@@ -54,15 +56,15 @@ class RegionPair:
     spacing: tuple[float, ...]
     diagonal_mm: float
     image_voxels: int
-    is_lost: bool
+    is_missing: bool
     engine: MetricEngine
     _surfaces: dict[tuple[BoundaryKind, bool], SurfaceDistances] = field(default_factory=dict)
-    _matches: dict[MatchingRule, LesionMatches] = field(default_factory=dict)
+    _matches: "dict[MatchingRule, LesionMatches]" = field(default_factory=dict)
 
     def masks(self) -> tuple[Mask, Mask]:
         """Of prediction and reference, cut to what they cover; made when asked for and not kept."""
         prediction, reference = self.region.masks()
-        return (np.zeros_like(reference) if self.is_lost else prediction), reference
+        return (np.zeros_like(reference) if self.is_missing else prediction), reference
 
     @cached_property
     def counts(self) -> VoxelCounts:
@@ -79,8 +81,10 @@ class RegionPair:
             self._surfaces[boundary, in_mm] = measured
         return self._surfaces[boundary, in_mm]
 
-    def matches(self, rule: MatchingRule) -> LesionMatches:
+    def matches(self, rule: "MatchingRule") -> "LesionMatches":
         """The connected components of the two masks, matched by the rule."""
+        from podium.metrics.lesions import match_components
+
         if rule not in self._matches:
             prediction, reference = self.masks()
             self._matches[rule] = match_components(
@@ -120,7 +124,7 @@ def _all_pairs(compared: Compared[LabelImage, LabelImage], place: "RegionPlace")
             spacing=reference.spacing,
             diagonal_mm=reference.diagonal_mm,
             image_voxels=reference.labels.size,
-            is_lost=compared.is_lost,
+            is_missing=compared.is_missing,
             engine=place.engine,
         )
         for name, region in found.items()
@@ -147,7 +151,7 @@ class RegionSettings(MetricSettings):
 class RegionFigure(Figure, Generic[SettingsT]):
     """A figure of a region.
 
-    of                 its formula; None where it is undefined
+    compute            its formula; None where it is undefined
     worst              the figure of a failed case: a number, "diagonal", "empty" for that of an empty prediction, or a
                        function of the region
     both_empty, ...    its value where the formula does not decide; "formula" lets it decide
@@ -156,7 +160,7 @@ class RegionFigure(Figure, Generic[SettingsT]):
     pooled             the figure from counts that were summed over cases, `[..., count]`
     """
 
-    of: Callable[[RegionPair, SettingsT], float | None]
+    compute: Callable[[RegionPair, SettingsT], float | None]
     worst: float | Literal["diagonal", "empty"] | Callable[[RegionPair, SettingsT], float | None] = 0.0
     both_empty: Default = FORMULA
     prediction_empty: Default = FORMULA
@@ -168,24 +172,17 @@ class RegionFigure(Figure, Generic[SettingsT]):
         """The figure of a region; where there is nothing to compare, what the settings or the declaration say."""
         key = self._emptiness(pair, settings)
         if key is None:
-            return self.of(pair, settings)
+            return self.compute(pair, settings)
         chosen = getattr(settings, key)
         return self._resolved(getattr(self, key) if chosen is None else chosen, pair, settings)
 
-    def when_lost(self, pair: RegionPair, settings: SettingsT) -> float | None:
+    def when_missing(self, pair: RegionPair, settings: SettingsT) -> float | None:
         """The figure of a region without a usable prediction."""
         if settings.failed == "worst" and self.worst == EMPTY:
             return self.of_pair(pair, settings)
         return self._resolved(settings.failed, pair, settings)
 
-    def worst_number(self, settings: SettingsT) -> float:
-        """What ranking gives to a team without a value."""
-        given = self.worst if isinstance(settings.failed, str) else settings.failed
-        if isinstance(given, int | float):
-            return min(max(float(given), self.lowest), self.highest)
-        return self.highest if self.direction == "lower" else self.lowest
-
-    def no_value_if(self, settings: SettingsT) -> str:
+    def undefined_when(self, settings: SettingsT) -> str:
         """When the references leave every case without a value: empty masks may be left out."""
         for key in ("both_empty", "reference_empty"):
             chosen = getattr(settings, key)
@@ -209,7 +206,7 @@ class RegionFigure(Figure, Generic[SettingsT]):
         if given == "diagonal":
             return pair.diagonal_mm
         if given in (FORMULA, EMPTY):
-            return self.of(pair, settings)
+            return self.compute(pair, settings)
         if callable(given):
             worst: float | None = given(pair, settings)
             return worst
@@ -240,16 +237,19 @@ def case_metric(
     path: str, title: str, place: RegionPlace, figure: RegionFigure[Any], settings: Any
 ) -> CaseMetric[DeclaredCase]:
     """The figure of one region of every case."""
+    worst = figure.worst if isinstance(settings.failed, str) else settings.failed
+    if not isinstance(worst, int | float):
+        worst = figure.highest if figure.direction == "lower" else figure.lowest
     return CaseMetric(
         name=path,
         title=title,
         **figure.scale,
-        worst=figure.worst_number(settings),
+        worst=min(max(float(worst), figure.lowest), figure.highest),
         median=f"{path}.median",
         count=f"{path}.n",
-        no_value_if=figure.no_value_if(settings),
-        of=lambda case: figure.of_pair(region_pair(case, place), settings),
-        when_lost=lambda case: figure.when_lost(region_pair(case, place), settings),
+        undefined_when=figure.undefined_when(settings),
+        compute=lambda case: figure.of_pair(region_pair(case, place), settings),
+        when_missing=lambda case: figure.when_missing(region_pair(case, place), settings),
     )
 
 
@@ -258,7 +258,7 @@ def mean_over_regions(
 ) -> CaseMetric[DeclaredCase]:
     """The mean over a case's regions that have a value."""
 
-    def of_row(row: Figures) -> float | None:
+    def compute_from_row(row: Figures) -> float | None:
         defined = [value for path in paths if (value := get(row, path)) is not None]
         return math.fsum(defined) / len(defined) if defined else None
 
@@ -270,20 +270,20 @@ def mean_over_regions(
         std=f"{overall}.std",
         median=f"{overall}.median",
         count=f"{overall}.n",
-        of=None,
-        when_lost=None,
-        of_row=of_row,
+        compute=None,
+        when_missing=None,
+        compute_from_row=compute_from_row,
     )
 
 
 def mean_of_regions(terms: Sequence[str], *, exclude: bool, **declared: Any) -> Formula:
     """The mean over the regions of figures of all cases; `exclude`: over those that have a value."""
 
-    def of(values: Values) -> Floats:
+    def compute(values: Values) -> Floats:
         found = np.stack([values[each] for each in terms])
         return mean_of_defined(found) if exclude else np.asarray(np.mean(found, axis=0))
 
-    return Formula(**declared, of=of, terms=tuple(terms), undefined="exclude" if exclude else None)
+    return Formula(**declared, compute=compute, terms=tuple(terms), undefined="exclude" if exclude else None)
 
 
 def pooled_metric(path: str, title: str, facts: str, figure: RegionFigure[Any], settings: Any) -> CohortMetric:
@@ -293,7 +293,7 @@ def pooled_metric(path: str, title: str, facts: str, figure: RegionFigure[Any], 
     empty = figure.both_empty if settings.both_empty is None else settings.both_empty
     instead = float(empty) if isinstance(empty, int | float) else math.nan
 
-    def of(rows: Sequence[Figures], resamples: Resamples) -> Floats:
+    def compute(rows: Sequence[Figures], resamples: Resamples) -> Floats:
         totals = resamples.total(np.array([get(row, facts) for row in rows], dtype=np.float64))
         with np.errstate(all="ignore"):
             found = pooled(totals)
@@ -303,8 +303,8 @@ def pooled_metric(path: str, title: str, facts: str, figure: RegionFigure[Any], 
         path=path,
         title=title,
         **figure.scale,
-        of=of,
-        no_value_if=figure.no_value_if(settings),
+        compute=compute,
+        undefined_when=figure.undefined_when(settings),
     )
 
 
@@ -372,23 +372,8 @@ class RegionMetric(MetricKind):
 
     def declare(self, settings: Any, values: Mapping[str, AnyValueKind], engine: MetricEngine) -> Declared:
         declared = Declared(package=self.computed_by(settings, engine))
-        places = self._places(settings, values, engine)
-        for suffix in self._offered(settings):
-            self._declare_figure(declared, settings, places, suffix)
-        if self._is_pooled(settings):
-            self._declare_facts(declared, settings, places)
-        return declared
-
-    def _is_pooled(self, settings: Any) -> bool:
-        return self.only_pooled or settings.over == "pooled"
-
-    def _offered(self, settings: Any) -> Sequence[str]:
-        return list(self.figures) if self.offers is None else self.offers(settings)
-
-    def _places(self, settings: Any, values: Mapping[str, AnyValueKind], engine: MetricEngine) -> list[RegionPlace]:
-        """The places of the figures of every value and region."""
         several = len(values) > 1
-        return [
+        places = [
             RegionPlace(
                 name=f"{name}_{region}" if several else region,
                 title=" ".join(([value.title] if several else []) + [region.replace("_", " ")]),
@@ -399,17 +384,28 @@ class RegionMetric(MetricKind):
             for name, value in values.items()
             for region in _chosen(settings, value)
         ]
+        offered = list(self.figures) if self.offers is None else self.offers(settings)
+        for suffix in offered:
+            title = settings.title_of(self.figures[suffix], alone=len(offered) == 1)
+            self._declare_figure(declared, settings, places, suffix, title)
+        if self._is_pooled(settings):
+            self._declare_facts(declared, settings, places)
+        return declared
 
-    def _declare_figure(self, declared: Declared, settings: Any, places: Sequence[RegionPlace], suffix: str) -> None:
+    def _is_pooled(self, settings: Any) -> bool:
+        return self.only_pooled or settings.over == "pooled"
+
+    def _declare_figure(
+        self, declared: Declared, settings: Any, places: Sequence[RegionPlace], suffix: str, title: str
+    ) -> None:
         figure = self.figures[suffix]
-        title = settings.title_of(figure, alone=len(self._offered(settings)) == 1)
         paths = [joined_path(settings.own_name, place.name, suffix) for place in places]
         overall = joined_path(settings.own_name, "", suffix)
         if self._is_pooled(settings):
             if figure.pooled is not None:
-                lacking, at = figure.no_value_if(settings), f"{overall}.mean"
+                lacking, at = figure.undefined_when(settings), f"{overall}.mean"
                 declared.formulas.append(
-                    mean_of_regions(paths, exclude=False, path=at, title=title, no_value_if=lacking, **figure.scale)
+                    mean_of_regions(paths, exclude=False, path=at, title=title, undefined_when=lacking, **figure.scale)
                 )
                 for path, place in zip(paths, places, strict=True):
                     facts = f"facts.{settings.own_name}.{place.name}"
@@ -424,7 +420,7 @@ class RegionMetric(MetricKind):
         declared.metrics.append(mean)
         means = [f"{path}.mean" for path in paths]
         if len(paths) > 1:
-            words = {"title": f"{title}, mean of regions", "no_value_if": mean.no_value_if}
+            words = {"title": f"{title}, mean of regions", "undefined_when": mean.undefined_when}
             declared.formulas.append(
                 mean_of_regions(means, exclude=True, path=f"{overall}.region_mean", **words, **mean.scale)
             )
@@ -439,7 +435,7 @@ class RegionMetric(MetricKind):
             def fact(case: DeclaredCase, place: RegionPlace = place) -> list[float]:
                 pair = region_pair(case, place)
                 found = list(counts(pair, settings))
-                return [0.0] * len(found) if pair.is_lost and settings.failed == "exclude" else found
+                return [0.0] * len(found) if pair.is_missing and settings.failed == "exclude" else found
 
             declared.facts[f"facts.{settings.own_name}.{place.name}"] = fact
         declared.confidential.append(f"facts.{settings.own_name}")

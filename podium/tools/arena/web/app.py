@@ -6,54 +6,38 @@ import resource
 import socket
 import ssl
 import sys
-import traceback
-from asyncio import TimerHandle, Transport
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, closing, suppress
+from contextlib import asynccontextmanager, closing
 from ipaddress import ip_address
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
-import h11
-import uvicorn
+import hypercorn.asyncio
+from hypercorn.config import Config
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
-from starlette.middleware import Middleware
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import Route
-from starlette.types import ASGIApp, Receive, Scope, Send
-from uvicorn.protocols.http.h11_impl import H11Protocol
+from starlette.types import ASGIApp
 
 from podium.errors import PodiumError, UsageError
 from podium.tools.arena import raters
 from podium.tools.arena.store import OpenArena
 from podium.tools.arena.web.pages import OrganiserPages, RaterPages
-from podium.tools.arena.web.site import SecureHeaders, Site, StoreThreads, WithoutPrefix, static
+from podium.tools.arena.web.site import (
+    SECONDS_TO_SEND,
+    LimitedRequests,
+    SecureHeaders,
+    Site,
+    StoreThreads,
+    WithoutPrefix,
+    static,
+)
 
 _TITLED_AS = {405: 404, 415: 400, 429: 503}
 _GRACE_SECONDS = 5  # for answers in progress when the server is stopped
-_SECONDS_TO_SEND = 10.0
-_MOST_CONNECTIONS = 800
-_MOST_OF_ONE_ADDRESS = 200  # a proxy has one address for all raters
-_LINES_PER_MINUTE = 30
-
-
-class Crashes:
-    """Logs and answers unexpected errors, which would otherwise close the connection that the next vote uses."""
-
-    def __init__(self, app: ASGIApp, site: Site) -> None:
-        self._app, self._site = app, site
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        try:
-            await self._app(scope, receive, send)
-        except Exception:
-            traceback.print_exc()
-            answer = self._site.page(
-                "refusal", Request(scope), visitor=None, status=500, title="title_500", sentence="crash", home="/"
-            )
-            await answer(scope, receive, send)
+_MOST_DESCRIPTORS = 4096
 
 
 def make_app(arena: OpenArena) -> ASGIApp:
@@ -76,6 +60,8 @@ def make_app(arena: OpenArena) -> ASGIApp:
             "refusal", request, visitor=visitor, status=status, title=title, sentence=sentence, home=home
         )
         response.headers.update(error.headers or {} if status == error.status_code else {})
+        if request.method == "POST":
+            response.headers["Connection"] = "close"  # the server closes it where the form was not read to its end
         return response
 
     async def failed(request: Request, error: Exception) -> Response:
@@ -84,6 +70,10 @@ def make_app(arena: OpenArena) -> ASGIApp:
         print(f"A request failed: {error}", *filter(None, [detail]), file=sys.stderr, flush=True)
         sentence = "unavailable_unsaved" if request.method == "POST" else "unavailable"
         return site.page("refusal", request, visitor=None, status=503, title="title_503", sentence=sentence, home="/")
+
+    async def crashed(request: Request, _error: Exception) -> Response:
+        """The server logs the error."""
+        return site.page("refusal", request, visitor=None, status=500, title="title_500", sentence="crash", home="/")
 
     async def gone(_request: Request, _error: Exception) -> Response:
         return Response(status_code=400)
@@ -117,93 +107,12 @@ def make_app(arena: OpenArena) -> ASGIApp:
             HTTPException: refused,
             PodiumError: failed,
             ClientDisconnect: gone,
+            Exception: crashed,
         },
-        middleware=[Middleware(Crashes, site=site)],
         lifespan=lifespan,
     )
     app.router.redirect_slashes = False  # it would redirect to whatever Host header was sent
-    return SecureHeaders(WithoutPrefix(app, site.prefix))
-
-
-# Slow requests, as of an attacker without a link: each would hold a descriptor, and without any left nobody could vote.
-
-
-class GuardedConnection(H11Protocol):
-    """A connection whose requests must arrive within 10 seconds."""
-
-    _timer: TimerHandle | None = None
-
-    def connection_made(self, transport: Transport) -> None:  # type: ignore[override]
-        super().connection_made(transport)
-        self._expect_more()
-
-    def data_received(self, data: bytes) -> None:
-        super().data_received(data)
-        if self.conn.their_state in (h11.IDLE, h11.SEND_BODY):
-            self._expect_more()
-        else:
-            self._expect_nothing()
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        super().connection_lost(exc)
-        self._expect_nothing()
-
-    def _expect_more(self) -> None:
-        """From the first byte of a request on; more bytes give no more time."""
-        if self._timer is None:
-            self._timer = self.loop.call_later(_SECONDS_TO_SEND, self.transport.abort)
-
-    def _expect_nothing(self) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
-
-
-class GuardedLoop(asyncio.SelectorEventLoop):
-    """An event loop whose servers wait 10 seconds for a TLS handshake, not 60."""
-
-    async def create_server(self, *given: Any, **options: Any) -> asyncio.Server:
-        timeout = _SECONDS_TO_SEND if options.get("ssl") else None
-        return await super().create_server(*given, **options, ssl_handshake_timeout=timeout)
-
-
-class GuardedListener(socket.socket):
-    """Limits the connections, in all and per address. They are counted here since a TLS handshake comes before
-    `GuardedConnection` is made."""
-
-    def __init__(self, *given: int) -> None:
-        super().__init__(*given)
-        self._accepted: list[tuple[str, socket.socket]] = []
-
-    def accept(self) -> tuple[socket.socket, Any]:
-        connection, address = super().accept()
-        still_open = [(host, each) for host, each in self._accepted if each.fileno() != -1]
-        self._accepted = [*still_open, (address[0], connection)]
-        of_address = sum(host == address[0] for host, _ in self._accepted)
-        if of_address > _MOST_OF_ONE_ADDRESS or len(self._accepted) > _most_connections():
-            connection.close()
-            raise ConnectionAbortedError  # the event loop then waits for the next one
-        return connection, address
-
-
-def _most_connections() -> int:
-    """Some descriptors are left for pictures and the database."""
-    limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    return _MOST_CONNECTIONS if limit == resource.RLIM_INFINITY else min(_MOST_CONNECTIONS, max(8, limit - 128))
-
-
-class FewLines(logging.Filter):
-    """Limits the lines that strangers can add to a log per minute; further ones are left out."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._minute, self._lines = -1, 0
-
-    def filter(self, record: logging.LogRecord) -> bool:
-        minute = int(record.created // 60)
-        self._lines = self._lines + 1 if minute == self._minute else 1
-        self._minute = minute
-        return self._lines <= _LINES_PER_MINUTE
+    return SecureHeaders(LimitedRequests(WithoutPrefix(app, site.prefix)))
 
 
 # `podium arena serve`: one process for raters and the organiser, until it is stopped.
@@ -212,7 +121,7 @@ class FewLines(logging.Filter):
 def serve(folder: Path, *, host: str, port: int, certificate: Path | None = None, key: Path | None = None) -> None:
     """Serve the arena in `folder` until Ctrl-C or SIGTERM."""
     _check_certificate(certificate, key)
-    with closing(OpenArena(folder)) as arena, _listen(host, port) as listener:
+    with closing(OpenArena(folder)) as arena, listen(host, port) as listener:
         if missing := arena.missing_pictures():
             raise UsageError(f"{folder} is missing {len(missing)} picture files, the first being {missing[0]}.")
         scheme = "https" if certificate else "http"
@@ -221,47 +130,55 @@ def serve(folder: Path, *, host: str, port: int, certificate: Path | None = None
         if not certificate and not _is_loopback(host):
             print("Links and votes are sent unencrypted: use --certificate and --key, or an HTTPS reverse proxy.")
         print("Press Ctrl-C to stop it; every confirmed vote is on disk.", flush=True)
-        config = uvicorn.Config(
-            make_app(arena),
-            access_log=False,  # links carry tokens
-            log_level="warning",
-            server_header=False,
-            proxy_headers=False,  # the client's address is not used
-            http=GuardedConnection,
-            loop=f"{__name__}:{GuardedLoop.__name__}",
-            ws="none",
-            lifespan="on",
-            timeout_keep_alive=30,
-            timeout_graceful_shutdown=_GRACE_SECONDS,
-            ssl_certfile=certificate,
-            ssl_keyfile=key,
-        )
-        few_lines = FewLines()
-        for name in ("uvicorn.error", "asyncio"):
-            logging.getLogger(name).addFilter(few_lines)
-        # uvicorn raises the signal again after it has shut down.
-        with suppress(KeyboardInterrupt):
-            uvicorn.Server(config).run(sockets=[listener])
+        _allow_many_connections()
+        logging.getLogger("asyncio").setLevel(logging.CRITICAL)  # strangers could fill the log with broken connections
+        asyncio.run(hypercorn.asyncio.serve(cast(Any, make_app(arena)), server_config(listener, certificate, key)))
         print("Stopped.", file=sys.stderr, flush=True)
 
 
-def _listen(host: str, port: int) -> socket.socket:
+def server_config(listener: socket.socket, certificate: Path | None = None, key: Path | None = None) -> Config:
+    """The limits against slow clients, who need no link: each would hold a descriptor, and memory.
+
+    Headers must arrive within 10 seconds after a connection is idle; `site.checked_form` limits the time for the body,
+    and `listen` the time for reading the answer.
+    """
+    config = Config()
+    config.bind = [f"fd://{listener.detach()}"]  # the server owns it from here on
+    config.keep_alive_timeout = config.ssl_handshake_timeout = SECONDS_TO_SEND
+    config.graceful_timeout = _GRACE_SECONDS
+    config.alpn_protocols = ["http/1.1"]
+    config.include_server_header = False
+    config.loglevel = "WARNING"
+    if certificate and key:
+        config.certfile, config.keyfile = str(certificate), str(key)
+    return config
+
+
+def listen(host: str, port: int) -> socket.socket:
     """Bind before anything else starts, so that a problem is reported clearly."""
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(
             host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
         )[0]
-        listener = GuardedListener(family, kind, protocol)
+        listener = socket.socket(family, kind, protocol)
     except (OSError, OverflowError) as error:
         raise UsageError(f"{host} is not an address of this machine: {error}.") from None
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if sys.platform == "linux":  # inherited by the connections: a client that does not read its answer is dropped
+            listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, int(1000 * SECONDS_TO_SEND))
         listener.bind(address)
-        listener.listen(2048)  # not in uvicorn, so that a port in use is noticed here
+        listener.listen(2048)  # not in the server, so that a port in use is noticed here
     except OSError as error:
         listener.close()
         raise UsageError(f"The arena cannot listen on {host}, port {port}: {error.strerror}. Is --port free?") from None
     return listener
+
+
+def _allow_many_connections() -> None:
+    """Slow clients hold their descriptors for seconds: many more must fit than the usual limit of 1,024 allows."""
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (_MOST_DESCRIPTORS if hard < 0 else min(hard, _MOST_DESCRIPTORS), hard))
 
 
 def _check_certificate(certificate: Path | None, key: Path | None) -> None:

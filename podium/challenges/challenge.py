@@ -1,0 +1,426 @@
+"""What a challenge is to the rest of Podium: one class, which every kind of challenge extends.
+
+A challenge knows its files and jobs, compares the prediction and the reference of one case, and declares the figures
+that follow: of one case, of all cases, on the leaderboard and in the ranking. What reads a file reads it in full and
+raises `Refused` for what the file's author has to fix.
+"""
+
+import hashlib
+import math
+from abc import ABC, abstractmethod
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from copy import deepcopy
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, ClassVar, Generic, TypeVar
+
+import numpy as np
+
+from podium.challenges.board import NO_RULE, RankingRule, extend
+from podium.challenges.ground_truth import (
+    NOTE,
+    Collected,
+    Description,
+    Geometries,
+    PredictionT,
+    ReferenceProblem,
+    Shapes,
+    ValuesByCase,
+    equal_but_for_letter_case,
+    refuse_references,
+)
+from podium.challenges.pictures import Overlay, Picture
+from podium.challenges.settings import Tables
+from podium.errors import GroundTruthError, Refused, SubmissionError, UsageError, ValidationProblem
+from podium.figures import LARGEST_FIGURE, Figures, get, holds, numbers, put
+from podium.metrics.aggregation import CohortValues, add_groups, aggregate, recombined
+from podium.metrics.declaration import GROUP_MEAN, GROUPS, Scoreboard
+from podium.metrics.engines import OWN
+from podium.metrics.resampling import Resamples
+from podium.pairing import Layout
+from podium.platform.jobs import Runtime
+from podium.platform.leaderboard import Column, column, group_columns
+from podium.platform.metrics_file import CaseResult, CaseScore
+from podium.platform.privacy import (
+    PerCase,
+    aggregates_of_enough_cases,
+    published_columns,
+    rounded_aggregates,
+)
+from podium.platform.submission import Submission, SubmissionNames
+from podium.readers.decoding import one_case
+from podium.readers.files import SafeFile, list_files
+
+TablesT = TypeVar("TablesT", bound=Tables)
+ReferenceT = TypeVar("ReferenceT")  # where one case's reference is
+ContentT = TypeVar("ContentT")  # one case's reference, read
+CaseT = TypeVar("CaseT")  # one case, compared
+_REPLICATES = 200  # enough for the magnitude of a standard error
+
+
+class Challenge(ABC, Generic[TablesT, PredictionT, ReferenceT, ContentT, CaseT]):
+    """One challenge under its settings; it is complete once `complete` was called.
+
+    name          the name of its folder
+    kind          which code scores it
+    tables        its settings: the tables of challenge.toml; `settings` are those that are of this kind alone
+    layout        where predictions are in a submission
+    libraries     the `READER_PACKAGES` that probably read its references and predictions: they are loaded in advance
+    threads       how many threads one case may use: more than one only where there are fewer cases than cores
+    scoreboard    the declared figures, with those of the tables
+    ranking       how teams are ranked
+    confidential  dotted paths of per-case figures that give a reference value away: only `per_case = "full"` shows them
+    """
+
+    kind: ClassVar[str]
+    tables_model: ClassVar[type[Tables]]
+    without_settings: ClassVar[Mapping[str, Any] | None] = {}
+    """Tables that are enough to read predictions where the real ones are not available; None if that is impossible."""
+    has_overlays: ClassVar[bool] = False
+    """Whether there are pictures of cases, on images that are compared with the references."""
+
+    settings: Any
+    layout: Layout
+    libraries: Collection[str] = ()
+    threads: int = 1
+    scoreboard: Scoreboard[CaseT]
+    ranking: RankingRule
+    confidential: Sequence[str]
+
+    def __init__(self, name: str, tables: TablesT) -> None:
+        self.name, self.tables, self.cases = name, tables, tables.cases
+
+    def complete(self) -> Sequence[ValidationProblem]:
+        """Add the tables of figures, leaderboard and ranking to what the kind declares; what is wrong with them."""
+        declared = replace(self.declare(), group_of=self.cases.group_of if self.cases.groups is not None else None)
+        extended = extend(declared, self.ranking_rule(), self.tables, confidential=self.confidential_paths())
+        self.scoreboard, self.ranking = extended.scoreboard, extended.ranking
+        self.confidential = extended.confidential
+        return extended.problems
+
+    # References
+
+    @abstractmethod
+    def sort_references(self, files: Sequence[SafeFile], problems: list[ReferenceProblem]) -> Mapping[str, ReferenceT]:
+        """The reference of every expected case, by case; what is wrong with names and files is added to `problems`."""
+
+    @abstractmethod
+    def reference_files(self, reference: ReferenceT) -> Sequence[SafeFile]:
+        """The files a reference is made of: their content identifies the ground truth."""
+
+    @abstractmethod
+    def read_reference(self, reference: ReferenceT) -> ContentT:
+        """Read a reference in full and check it against the settings."""
+
+    @abstractmethod
+    def shapes(self, content: ContentT) -> Shapes:
+        """The shapes that a prediction's arrays must have."""
+
+    @abstractmethod
+    def describe_reference(self, content: ContentT) -> Description:
+        """What `podium check` shows of a reference."""
+
+    def geometries(self, content: ContentT) -> Geometries:  # noqa: ARG002  (most have none)
+        """The geometries that the headers of a prediction's images should have."""
+        return {}
+
+    def doubts_about_all(self, descriptions: Sequence[Description]) -> Sequence[str]:  # noqa: ARG002  (the interface)
+        """Sentences on what is implausible about all references together."""
+        return ()
+
+    def reference_digest(self, reference: ReferenceT) -> bytes:
+        """A digest of everything that a reference is made of."""
+        digest = hashlib.sha256()
+        for file in self.reference_files(reference):
+            with file.path.open("rb") as stream:
+                digest.update(hashlib.file_digest(stream, "sha256").digest())
+        return digest.digest()
+
+    def look_for_references(self, folder: Path) -> tuple[Mapping[str, ReferenceT], Sequence[ReferenceProblem]]:
+        """The references by case, and everything that is wrong with their names."""
+        try:
+            listing = list_files(folder, trusted=True)
+        except SubmissionError as fault:  # not the participant's: too many, too deep, or no permission
+            detail = f"{folder}: {fault}"
+            raise GroundTruthError(
+                "The references cannot be listed. The organisers can find details in the log.", detail=detail
+            ) from None
+        problems = [
+            ReferenceProblem(
+                what="A reference is not a regular file.", where=f"references/{name} ({reason.removesuffix('.')})"
+            )
+            for name, reason in listing.refused
+        ]
+        files = [file for file in listing.files if file.name != NOTE]
+        references = self.sort_references(files, problems)
+        if self.layout.ignore_case:
+            for names in equal_but_for_letter_case(references):
+                what = "Two references have names that differ only in upper and lower case."
+                problems.append(ReferenceProblem(what=what, where=" and ".join(names)))
+        return references, problems
+
+    def find_references(self, folder: Path) -> Mapping[str, ReferenceT]:
+        """The reference of every expected case, by case; GroundTruthError where anything is wrong with their names."""
+        references, problems = self.look_for_references(folder)
+        refuse_references(problems)
+        return references
+
+    # Predictions
+
+    @abstractmethod
+    def pair(self, submission: Submission, cases: Collection[str] | None) -> Collected[PredictionT]:
+        """Pair predictions with cases by name; without a list of cases every name is taken as a case."""
+
+    @abstractmethod
+    def check_prediction(self, prediction: PredictionT, shapes: Shapes | None, geometries: Geometries) -> Sequence[str]:
+        """Read a prediction as scoring would, without a reference; the warnings that scoring would give. Without
+        shapes and geometries, these are not checked."""
+
+    @abstractmethod
+    def submission_bytes(self, shapes: Sequence[Shapes]) -> int:
+        """An upper bound of the unpacked size of an honest submission for cases of these shapes."""
+
+    def pair_values(self, _predictions: ValuesByCase, _cases: Collection[str]) -> Collected[PredictionT]:
+        """Pair predictions that are values in memory, by case and name."""
+        raise UsageError("Only declared challenges score values in memory; give evaluate() a folder of predictions.")
+
+    def recognises(self, names: SubmissionNames) -> bool:
+        """Whether a submission with these names was made for this challenge."""
+        return self.layout.recognises(names)
+
+    # One case. Runs in workers; raises `Refused` for what the prediction's author has to fix.
+
+    def import_packages(self) -> None:
+        """Import what scoring needs, once, before workers are forked."""
+
+    @abstractmethod
+    def compare(self, prediction: PredictionT, expected: ContentT) -> CaseT:
+        """Read a prediction and compare it with the reference, which other predictions will be compared with too: it
+        must not change. The declared metrics are functions of the result."""
+
+    @abstractmethod
+    def missing_case(self, expected: ContentT) -> CaseT:
+        """A case without a usable prediction."""
+
+    @abstractmethod
+    def perfect_case(self, expected: ContentT) -> CaseT:
+        """A case with nothing wrong: what the best possible submission scores can be computed before there is one."""
+
+    def damaged_cases(self, expected: ContentT) -> Sequence[CaseT]:  # noqa: ARG002  (the interface)
+        """The reference and copies of it with faults, compared with it: used to exercise metrics."""
+        return ()
+
+    def try_own_metrics(self, references: Iterable[ContentT]) -> Sequence[str]:  # noqa: ARG002  (the interface)
+        """What the organiser's own metrics raise on references that are compared with copies of themselves."""
+        return ()
+
+    def facts(self, case: CaseT) -> Figures:  # noqa: ARG002  (the interface)
+        """What a row keeps besides the declared metrics, so that everything can be computed again from the rows."""
+        return {}
+
+    def warnings(self, case: CaseT) -> Sequence[str]:  # noqa: ARG002  (the interface)
+        """What the prediction's author should know about a case that was scored."""
+        return ()
+
+    def share_cores(self, *, workers: int, cases: int) -> None:
+        """Divide the cores among the cases; called before workers are forked, so that all of them know."""
+        self.threads = max(1, workers // max(1, cases))
+
+    def score(self, prediction: PredictionT, expected: ContentT) -> CaseScore:
+        """The row of one case; `expected` is its reference, read."""
+        with one_case():
+            case = self.compare(prediction, expected)
+        row = self.row(case)
+        if any(abs(number) > LARGEST_FIGURE for number in numbers(row)):
+            raise Refused(f"The prediction holds numbers so large that a figure is beyond {LARGEST_FIGURE:g}.")
+        return CaseScore(metrics=row, warnings=tuple(self.warnings(case)))
+
+    def score_missing(self, expected: ContentT) -> Figures:
+        """The row of a missing or failed case."""
+        return self.row(self.missing_case(expected), is_missing=True)
+
+    def row(self, case: CaseT, *, is_missing: bool = False) -> Figures:
+        """The figures and facts of one case; `is_missing` where it has no usable prediction."""
+        return {**self.scoreboard.row(case, is_missing=is_missing), **self.facts(case)}
+
+    # All cases and teams
+
+    @abstractmethod
+    def declare(self) -> Scoreboard[CaseT]:
+        """The figures of the kind, before the tables of challenge.toml are added."""
+
+    def ranking_rule(self) -> RankingRule:
+        """The rule of the kind, which `[ranking]` replaces."""
+        return NO_RULE
+
+    def confidential_paths(self) -> Sequence[str]:
+        """The parts of a row that reveal a reference."""
+        return ()
+
+    def given(self, results: Sequence[CaseResult], runtime: Runtime) -> Mapping[str, float]:  # noqa: ARG002
+        """Figures that do not come from the rows, from all results and the runtime."""
+        return {}
+
+    def cohort_given(self, aggregates: Mapping[str, Figures]) -> Mapping[str, Mapping[str, float]]:  # noqa: ARG002
+        """The given figures of every team that are final only once the aggregates of all teams are known."""
+        return {}
+
+    @property
+    def provisional(self) -> Sequence[str]:
+        """The paths of the figures of `cohort_given`; formulas of them are provisional too."""
+        return ()
+
+    @property
+    def computed_by(self) -> Mapping[str, str]:
+        """The package that computes each metric."""
+        return {}
+
+    def pictures(self, rows: Sequence[Figures], aggregates: Figures) -> Sequence[Picture]:  # noqa: ARG002
+        """What a report draws of all cases together, from published rows and aggregates."""
+        return ()
+
+    def overlays(
+        self,
+        case: str,  # noqa: ARG002  (the interface)
+        prediction: PredictionT,  # noqa: ARG002
+        reference: ReferenceT,  # noqa: ARG002
+        images: Sequence[SafeFile],  # noqa: ARG002
+    ) -> Sequence[Overlay]:
+        """The views of one case with the outlines of prediction and reference; `images` are all files of the folder
+        the organiser named."""
+        return ()
+
+    def check_images(
+        self,
+        case: str,  # noqa: ARG002  (the interface)
+        shapes: Shapes,  # noqa: ARG002
+        geometries: Geometries,  # noqa: ARG002
+        images: Sequence[SafeFile],  # noqa: ARG002
+    ) -> Sequence[Sequence[str]]:
+        """For every image of a case the parts of its header that differ from the reference's; Refused where one is
+        unreadable or not of the reference's size."""
+        return ()
+
+    def aggregate(self, results: Sequence[CaseResult], runtime: Runtime) -> Figures:
+        """Everything below `aggregates`, from the results and the runtime alone: finite numbers only."""
+        given = self.given(results, runtime)
+        groups = [] if self.cases.groups is None else [self.cases.group_of(each.case) or "" for each in results]
+        figures = aggregate(self.scoreboard, [result.metrics for result in results], given, groups)
+        for alias, target in self.scoreboard.aliases.items():
+            put(figures, alias, dict(get(figures, target)))
+        if self.cases.groups is not None:
+            members = {name: [each.metrics for each in group] for name, group in self._grouped(results).items()}
+            add_groups(self.scoreboard, members, figures)
+        # metrics.json has at least one figure, also where none has a value, such as a lone AUROC of one class.
+        return figures or {"scored_cases": sum(result.status == "scored" for result in results)}
+
+    def packages(self, results: Sequence[CaseResult]) -> Mapping[str, str]:
+        """What computed each metric of these results: Podium where a package has no form for missing answers."""
+        rows = [result.metrics for result in results]
+        figures = [each for each in self.scoreboard.cohort_metrics if each.exact is not None]
+        own = {each.path.partition(".")[0] for each in figures if each.exact and each.exact(rows) is None}
+        return {metric: OWN if metric in own else package for metric, package in self.computed_by.items()}
+
+    def _grouped(self, results: Sequence[CaseResult]) -> dict[str, list[CaseResult]]:
+        groups: dict[str, list[CaseResult]] = {}
+        for result in sorted(results, key=lambda result: self.cases.group_of(result.case) or ""):
+            groups.setdefault(self.cases.group_of(result.case) or "", []).append(result)
+        return groups
+
+    def published(
+        self, aggregates: Figures, results: Sequence[CaseResult], *, per_case: PerCase, decimals: int | None
+    ) -> Figures:
+        """The aggregates of these results as participants see them."""
+        if per_case != "full":
+            groups = self._grouped(results) if self.cases.groups is not None else {}
+            aggregates = aggregates_of_enough_cases(
+                aggregates, results, groups=groups, board=self.scoreboard, ranked=self._ranked
+            )
+        aggregates = rounded_aggregates(aggregates, decimals=decimals)
+        return self._without_revealing_digits(aggregates, results) if per_case == "none" else aggregates
+
+    def _without_revealing_digits(self, aggregates: Figures, results: Sequence[CaseResult]) -> Figures:
+        """Figures that one case can move far, and formulas of them, with the digits that their standard error leaves:
+        the last place is not below it, so that nobody reads single labels from the differences of submissions."""
+        board = self.scoreboard
+        revealing = [each.path for each in board.cohort_metrics if each.reveals]
+        for formula in board.formulas:  # a formula comes after its terms
+            terms = {board.resolved(term).removesuffix(GROUP_MEAN) for term in formula.terms}
+            if terms.intersection(revealing) or any(term.startswith(f"{GROUPS}.") for term in terms if revealing):
+                revealing.append(formula.path)
+        if not revealing:
+            return aggregates
+        coarse = deepcopy(dict(aggregates))
+        groups = self._grouped(results) if GROUPS in coarse else {}
+        for figures, rows in (
+            (coarse, results),
+            *((coarse[GROUPS][name], rows) for name, rows in groups.items() if name in coarse[GROUPS]),
+        ):
+            given = {each.path: get(figures, each.path) for each in board.given if holds(figures, each.path)}
+            resamples = Resamples.draw(cases=len(rows), replicates=_REPLICATES, seed=0)
+            names = [self.cases.group_of(row.case) or "" for row in rows] if self.cases.groups is not None else ()
+            drawn = CohortValues(board, [row.metrics for row in rows], resamples, given, names)
+            for path in (path for path in revealing if holds(figures, path)):
+                error = float(np.nanstd(drawn[path]))
+                if not error > 0:  # all cases alike, or no resample has a value
+                    continue
+                places = max(0, math.floor(-math.log10(error)))
+                for shown in (path, path + GROUP_MEAN):
+                    if holds(figures, shown):
+                        put(figures, shown, round(get(figures, shown), places))
+        return coarse
+
+    @property
+    def _ranked(self) -> set[str]:
+        """The paths of the leaderboard's score and of all that teams are ranked by."""
+        rule = self.ranking
+        return {self.scoreboard.leaderboard[0], *(each.path for each in (*rule.criteria, *rule.tie_breaks))}
+
+    @property
+    def figures_in_use(self) -> Sequence[str]:
+        """The paths of all figures that challenge.toml shows, ranks by or has in a formula."""
+        terms = (term for formula in self.scoreboard.formulas for term in formula.terms)
+        return list(dict.fromkeys([*self.scoreboard.leaderboard, *terms, *sorted(self._ranked)]))
+
+    def among(self, aggregates: Mapping[str, Figures]) -> Mapping[str, Figures]:
+        """The teams' aggregates, with the figures that depend on all teams computed again."""
+        given = self.cohort_given(aggregates)
+        if not given:
+            return aggregates
+        return {team: recombined(self.scoreboard, figures, given[team]) for team, figures in aggregates.items()}
+
+    def columns(self) -> Sequence[Column]:
+        """What the leaderboard shows, the score that teams are ranked by first."""
+        return [column(self.scoreboard, path) for path in self.scoreboard.leaderboard]
+
+    def phase_columns(self, *, hidden: Collection[str] = ()) -> Sequence[Column]:
+        """What a phase can show: the columns of challenge.toml, or the leaderboard and the figures of every class; with
+        groups also the means over them. Where `per_case` hides the cases, `hidden` are their names: figures that are
+        never published for so few cases are left out.
+
+        A phase knows one team at a time, so the titles of some figures say that they are provisional."""
+        board = self.scoreboard
+        others = [figure.path for figure in board.cohort_metrics if figure.title]
+        others = [] if self.tables.leaderboard.columns is not None else others
+        paths = list(dict.fromkeys([*board.leaderboard, *others]))
+        columns = [column(board, path) for path in paths]
+        provisional = set(self.provisional)
+        for formula in board.formulas:  # a formula comes after its terms
+            provisional |= {formula.path} if provisional.intersection(formula.terms) else set()
+        columns = [
+            replace(each, title=f"{each.title}, provisional") if each.path in provisional else each for each in columns
+        ]
+        if self.cases.groups is not None:
+            columns += group_columns(board, paths)
+        if not hidden:
+            return columns
+        groups = Counter(group for case in hidden if (group := self.cases.group_of(case)) is not None)
+        return published_columns(columns, cases=len(hidden), groups=groups, board=board, ranked=self._ranked)
+
+    def offline_columns(self) -> Sequence[Column]:
+        """Figures below `aggregates` that offline tools add."""
+        return [column(self.scoreboard, figure.path) for figure in self.scoreboard.offline]
+
+
+AnyChallenge = Challenge[Any, Any, Any, Any, Any]

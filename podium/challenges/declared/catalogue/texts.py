@@ -1,0 +1,64 @@
+"""The catalogue of texts: BLEU-4 of all cases together, METEOR of every case; see docs/reports.md for their rules."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from podium.challenges.declared.catalogue.base import (
+    CaseValueMetric,
+    CohortFacts,
+    CohortValueMetric,
+    DeclaredCase,
+    MetricSettings,
+)
+from podium.challenges.declared.values import AnyValueKind
+from podium.metrics import Floats
+from podium.metrics.declaration import Figure
+from podium.metrics.text import MAX_ORDER, NgramCounts, bleu_4, count_ngrams, meteor, tokens_of
+
+
+def _ngram_counts(case: DeclaredCase, value: AnyValueKind, _: MetricSettings) -> Sequence[int]:
+    """Matches and totals of every order, then the numbers of tokens; a missing text has none."""
+    compared = case.values[value.name]
+    candidate, reference = tokens_of(compared.prediction or ""), tokens_of(compared.reference)
+    found = count_ngrams(candidate=candidate, reference=reference)
+    return [*found.matches, *found.totals, found.candidate_tokens, found.reference_tokens]
+
+
+def _bleu(cohort: CohortFacts) -> Floats:
+    totals = cohort.resamples.total(np.array(cohort.facts, dtype=np.float64))
+    summed = [
+        NgramCounts(
+            matches=tuple(row[:MAX_ORDER]),
+            totals=tuple(row[MAX_ORDER:-2]),
+            candidate_tokens=row[-2],
+            reference_tokens=row[-1],
+        )
+        for row in totals.round().astype(np.int64).tolist()
+    ]
+    return np.array([bleu_4(each) for each in summed])
+
+
+def _meteor(case: DeclaredCase, value: AnyValueKind, _: MetricSettings) -> float:
+    compared = case.values[value.name]
+    return meteor(candidate=tokens_of(compared.found), reference=tokens_of(compared.reference))
+
+
+METRICS = (
+    CohortValueMetric(
+        name="bleu_4",
+        definition="BLEU with n-grams up to 4, counts summed over all cases",
+        compares=("text",),
+        figure=Figure(title="BLEU-4", direction="higher", highest=1.0),
+        fact=_ngram_counts,
+        compute=_bleu,
+    ),
+    CaseValueMetric(
+        name="meteor",
+        definition="METEOR of exact matches only, without stems and synonyms",
+        compares=("text",),
+        figure=Figure(title="METEOR", direction="higher", highest=1.0),
+        compute=_meteor,
+        worst=lambda _, __: 0.0,
+    ),
+)

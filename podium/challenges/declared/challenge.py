@@ -1,0 +1,461 @@
+"""A challenge from its challenge.toml alone: the values of a case are found, read and compared as its tables say."""
+
+import hashlib
+import math
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from importlib import import_module
+from pathlib import PurePosixPath
+from typing import Any
+
+from podium.challenges.board import title_of
+from podium.challenges.challenge import Challenge
+from podium.challenges.declared.catalogue.base import ChosenMetric, Declared, DeclaredCase, fitting_values
+from podium.challenges.declared.catalogue.own import of_facts
+from podium.challenges.declared.files import (
+    Given,
+    OpenFiles,
+    ReadTable,
+    Sources,
+    located_prediction,
+    located_reference,
+    no_rows,
+    prediction_reader,
+    reader_packages,
+    sort_references,
+)
+from podium.challenges.declared.settings import DeclaredTables
+from podium.challenges.declared.value_settings import MISSING, as_tuple
+from podium.challenges.declared.values import VALUE_KINDS, AnyValueKind, ClassValue, Compared, ExpectedPrediction
+from podium.challenges.ground_truth import (
+    Collected,
+    Description,
+    Geometries,
+    ReferenceProblem,
+    Shapes,
+    ValuesByCase,
+)
+from podium.challenges.pictures import Overlay, Picture
+from podium.errors import Refused, UsageError, did_you_mean
+from podium.figures import Figures, put
+from podium.metrics.classification import confusion_counts
+from podium.metrics.declaration import CaseMetric, Scoreboard
+from podium.metrics.engines import engine_named
+from podium.pairing import NOT_EXPECTED, Entry, Layout, Pairing, Source, Template, Unmatched, one_prediction, pair
+from podium.platform.jobs import TIMING_FILE, Runtime, file_runtime, job_runtime
+from podium.platform.metrics_file import CaseResult
+from podium.platform.submission import Submission
+from podium.readers.files import SafeFile, escape_for_display
+from podium.readers.text import MissingColumn
+
+_IGNORED = (".txt", ".md5", ".sha256")
+_BYTES_PER_FILE = 1_000_000  # headers, padding, attributes, or all of a small file
+_BYTES_PER_PIXEL = 8  # a mask saved as float64 or int64 is wasteful but honest
+_PACKAGES = {
+    "labels": ("scipy.ndimage", "scipy.spatial"),
+    "detection_map": ("scipy.optimize",),
+    "points": ("scipy.spatial",),
+    "image": ("scipy.ndimage",),
+}
+"""Packages that the metrics of a kind of value import on first use."""
+
+
+class DeclaredChallenge(Challenge[DeclaredTables, Sources, Sources, Mapping[str, object], DeclaredCase]):
+    """The values of challenge.toml, compared by its metrics."""
+
+    kind = "declared"
+    tables_model = DeclaredTables
+    without_settings = None
+    has_overlays = True
+
+    def __init__(self, name: str, tables: DeclaredTables) -> None:
+        super().__init__(name, tables)
+        self.settings = tables
+        self.engine = engine_named(tables.engine)
+        self.values: Mapping[str, AnyValueKind] = {
+            name: VALUE_KINDS[value.kind](name, value) for name, value in tables.values.items()
+        }
+        self._predicted = {name: value for name, value in self.values.items() if value.settings.is_predicted}
+        for metric in tables.metrics:
+            for value in self._compared_by(metric).values() if metric.kind.needs_probability else ():
+                value.needs_probability = True
+        self._declared: Sequence[Declared] = [
+            metric.kind.gated(
+                metric.kind.declare(metric.settings, self._compared_by(metric), self.engine), metric.settings, number
+            )
+            for number, metric in enumerate(tables.metrics)
+        ]
+        values = tables.values.values()
+        names = dict.fromkeys(name for value in values for name in as_tuple(value.file))
+        files = dict.fromkeys(value.table.lower() for value in values if value.table is not None)
+        # Of all values together, to describe what a prediction looks like.
+        self.layout = self._layout([Template(name) for name in names], dict.fromkeys(files, no_rows))
+        self.libraries = reader_packages(values)
+
+    def _layout(self, templates: Sequence[Template], tables: Mapping[str, ReadTable]) -> Layout:
+        values = self.settings.values.values()
+        texts = any(str(template).lower().endswith(".txt") for template in templates)
+        return Layout(
+            outputs=tuple(dict.fromkeys(value.socket for value in values if value.socket is not None)),
+            inputs=(self.cases.input,) if self.cases.input is not None else (),
+            files=tuple(templates),
+            tables=tables,
+            beside=(TIMING_FILE,) if self.settings.time is not None else (),
+            ignored=_IGNORED[1:] if texts else _IGNORED,
+            ignore_case=bool(self.cases.ignore_case),
+            # The names of tables identify a challenge, unlike `<case>.json`.
+            distinctive_names=re.compile("|".join(map(re.escape, tables))) if tables else None,
+        )
+
+    def _compared_by(self, metric: ChosenMetric) -> Mapping[str, AnyValueKind]:
+        return fitting_values(metric.kind, metric.settings, self.values)[0]
+
+    # References
+
+    def sort_references(self, files: Sequence[SafeFile], problems: list[ReferenceProblem]) -> Mapping[str, Sources]:
+        return sort_references(self.settings.values, files, problems, ignore_case=bool(self.cases.ignore_case))
+
+    def reference_files(self, reference: Sources) -> Sequence[SafeFile]:
+        return tuple(dict.fromkeys(source for source in reference.values() if isinstance(source, SafeFile)))
+
+    def reference_digest(self, reference: Sources) -> bytes:
+        digest = hashlib.sha256(super().reference_digest(reference))
+        for source in reference.values():
+            if isinstance(source, Entry):
+                digest.update(repr([row.cells for row in source.value.rows()]).encode())
+        return digest.digest()
+
+    def describe_reference(self, content: Mapping[str, object]) -> Description:
+        parts = [value.describe(content[name]) for name, value in self.values.items()]
+        return Description(
+            shapes=self.shapes(content),
+            categories={key: text for part in parts for key, text in part.categories.items()},
+            figures={key: number for part in parts for key, number in part.figures.items()},
+            doubts=[doubt for part in parts for doubt in part.doubts],
+        )
+
+    def doubts_about_all(self, descriptions: Sequence[Description]) -> Sequence[str]:
+        return [doubt for value in self.values.values() for doubt in value.doubts_about_all(descriptions)]
+
+    def read_reference(self, reference: Sources) -> Mapping[str, object]:
+        """Every value of a reference, checked."""
+        with OpenFiles() as files:
+            found = {
+                name: value.read_reference(located_reference(value.settings, reference[name], files))
+                for name, value in self.values.items()
+            }
+        for name, value in self.values.items():
+            within = getattr(value.settings, "within", None)
+            if within is not None and value.shape(found[name]) != self.values[within].shape(found[within]):
+                raise Refused(f"The mask '{within}' is not of the size of the image '{name}'.")
+        return found
+
+    def shapes(self, content: Mapping[str, object]) -> Shapes:
+        """The shapes that a prediction's arrays must have, by value."""
+        found = {name: value.shape(content[name]) for name, value in self.values.items()}
+        return {name: shape for name, shape in found.items() if shape is not None}
+
+    def geometries(self, content: Mapping[str, object]) -> Geometries:
+        found = {name: getattr(each, "geometry", None) for name, each in content.items()}
+        return {name: geometry for name, geometry in found.items() if geometry is not None}
+
+    # Predictions
+
+    def pair(self, submission: Submission, cases: Collection[str] | None) -> Collected[Sources]:
+        groups = [
+            (names, pair(submission, replace(self._layout(templates, tables), words=self.layout.describe()), cases))
+            for names, templates, tables in self._groups()
+        ]
+        predictions: dict[str, dict[str, Source]] = {}
+        refused: dict[str, str] = {}
+        for names, pairing in groups:
+            for case, candidates in pairing.candidates.items():
+                try:
+                    source = one_prediction(candidates)[0].source
+                except Refused as refusal:
+                    refused.setdefault(case, str(refusal))
+                    continue
+                assert source is not None
+                predictions.setdefault(case, {}).update(dict.fromkeys(names, source))
+        for case, sources in predictions.items():
+            missing = [name for name in self._predicted if name not in sources]
+            if missing:
+                refused.setdefault(case, self._says_missing(missing[0]))
+        return Collected(
+            predictions={case: sources for case, sources in predictions.items() if case not in refused},
+            refused=refused,
+            unmatched=self._unmatched([pairing for _, pairing in groups]),
+            runtime=self._runtime(submission, [pairing for _, pairing in groups]),
+        )
+
+    def pair_values(self, predictions: ValuesByCase, cases: Collection[str]) -> Collected[Sources]:
+        found: dict[str, Sources] = {}
+        refused: dict[str, str] = {}
+        for case, values in predictions.items():
+            for name in values.keys() - self._predicted.keys():
+                meant = did_you_mean(name, self._predicted) or f"; there is: {', '.join(self._predicted)}."
+                raise UsageError(f"There is no value '{name}' to predict{meant}")
+            missing = [name for name in self._predicted if name not in values]
+            if missing and case in cases:
+                refused[case] = f"There is no prediction of the value '{missing[0]}'."
+            elif case in cases:
+                found[case] = {name: Given(f"{case}: {name}", value) for name, value in values.items()}
+        strangers = [Unmatched(name=each, reason=f"it {NOT_EXPECTED}") for each in predictions if each not in cases]
+        return Collected(predictions=found, refused=refused, unmatched=strangers)
+
+    def _groups(self) -> Sequence[tuple[Sequence[str], Sequence[Template], Mapping[str, ReadTable]]]:
+        """Values that share their files or their table, with the names of these."""
+        groups: dict[tuple[tuple[str, ...], str | None], list[str]] = {}
+        for name, value in self._predicted.items():
+            groups.setdefault((as_tuple(value.settings.file), value.settings.table), []).append(name)
+        settings = self.settings.values
+        return [
+            (
+                names,
+                [Template(each) for each in files],
+                {} if table is None else {table.lower(): prediction_reader([settings[name] for name in names])},
+            )
+            for (files, table), names in groups.items()
+        ]
+
+    def _unmatched(self, pairings: Sequence[Pairing]) -> Sequence[Unmatched]:
+        """What belongs to no value: a file that does not match one value may match another, or be a table of it."""
+        every = [each for pairing in pairings for candidates in pairing.candidates.values() for each in candidates]
+        matched = {escape_for_display(each.label) for each in every}
+        read = {*self.layout.tables, *self.layout.beside}
+        found: dict[str, list[Unmatched]] = {}
+        for unmatched in (each for pairing in pairings for each in pairing.unmatched):
+            if unmatched.name not in matched and PurePosixPath(unmatched.name).name.lower() not in read:
+                found.setdefault(unmatched.name, []).append(unmatched)
+        # One that is named like a prediction, or nearly, says more than one that is not.
+        return [
+            max(same, key=lambda each: (NOT_EXPECTED in each.reason, ";" in each.reason)) for same in found.values()
+        ]
+
+    def _says_missing(self, name: str) -> str:
+        value = self.settings.values[name]
+        names = [str(Template(each)) for each in as_tuple(value.file)]
+        names += [value.table] if value.table is not None else []
+        where = f"; expected in {' or '.join(names)}" if names else ""
+        return f"There is no prediction of the value '{name}'{where}."
+
+    def _runtime(self, submission: Submission, pairings: Sequence[Pairing]) -> Runtime:
+        """A job holds every value, so the first pairing that has a case has its jobs."""
+        rule = self.settings.time
+        if rule is None:
+            return Runtime()
+        together = Pairing()
+        for pairing in reversed(pairings):
+            together.candidates.update(pairing.candidates)
+        if submission.is_algorithm:
+            return job_runtime(together.jobs, clock=None if rule.clock == "any" else rule.clock)
+        return file_runtime(pairings[0].beside[TIMING_FILE], name=TIMING_FILE, cases=together.candidates.keys())
+
+    def check_prediction(self, prediction: Sources, shapes: Shapes | None, geometries: Geometries) -> Sequence[str]:
+        warnings: list[str] = []
+        self._read(prediction, shapes or {}, geometries, warnings)
+        return warnings
+
+    def read(self, prediction: Sources, expected: Mapping[str, object], warnings: list[str]) -> Mapping[str, object]:
+        """Every value of a prediction, checked against the reference."""
+        return self._read(prediction, self.shapes(expected), self.geometries(expected), warnings)
+
+    def _read(
+        self, prediction: Sources, shapes: Shapes, geometries: Geometries, warnings: list[str]
+    ) -> Mapping[str, object]:
+        found: dict[str, object] = {}
+        missing: list[str] = []
+        with OpenFiles() as files:
+            for name, value in self._predicted.items():
+                wanted = ExpectedPrediction(shape=shapes.get(name), geometry=geometries.get(name), warnings=warnings)
+                located = located_prediction(value.settings, prediction[name], files)
+                try:
+                    found[name] = value.read_prediction(located, wanted)
+                except MissingColumn as column:  # costs this value in every case, not the case
+                    missing.append(f"{column} Until then, the value '{name}' is missing.")
+        if missing and not found:
+            raise Refused(missing[0])
+        warnings += dict.fromkeys(missing)
+        return found
+
+    def submission_bytes(self, shapes: Sequence[Shapes]) -> int:
+        arrays = [case.get(name, (0,)) for case in shapes for name in self._predicted]
+        return sum(_BYTES_PER_FILE + _BYTES_PER_PIXEL * math.prod(shape) for shape in arrays)
+
+    # One case
+
+    def import_packages(self) -> None:
+        for kind in {value.settings.kind for value in self.values.values()}:
+            for package in _PACKAGES.get(kind, ()):
+                import_module(package)
+        self.engine.import_packages({each.package for each in self._declared})
+
+    def compare(self, prediction: Sources, expected: Mapping[str, object]) -> DeclaredCase:
+        warnings: list[str] = []
+        found = self.read(prediction, expected, warnings)
+        return DeclaredCase(values=self._compared(found, expected), warnings=warnings)
+
+    def missing_case(self, expected: Mapping[str, object]) -> DeclaredCase:
+        return DeclaredCase(values=self._compared({}, expected))
+
+    def perfect_case(self, expected: Mapping[str, object]) -> DeclaredCase:
+        return self.damaged_cases(expected)[0]
+
+    def damaged_cases(self, expected: Mapping[str, object]) -> Sequence[DeclaredCase]:
+        answers = {name: value.answers(expected[name]) for name, value in self.values.items()}
+        return [
+            DeclaredCase(
+                values=self._compared({name: each[number % len(each)] for name, each in answers.items()}, expected)
+            )
+            for number in range(max(map(len, answers.values()), default=0))
+        ]
+
+    def try_own_metrics(self, references: Iterable[Mapping[str, object]]) -> Sequence[str]:
+        """Metrics of all cases also with a case that has no prediction; the first problem of every line."""
+        codes = {each.kind: each for each in self.settings.own_metrics}
+        pairs = zip(self.settings.metrics, self._declared, strict=True)
+        own = [(codes[metric.kind.name], metric, declared) for metric, declared in pairs if metric.kind.name in codes]
+        calls: list[Callable[[], object]] = []
+        problems: list[str] = []
+        rows: list[list[Figures]] = []
+        for expected in references:
+            copies = self.damaged_cases(expected)
+            figures = [
+                metric.compute for _, _, declared in own for metric in declared.metrics if metric.compute is not None
+            ]
+            problems += _refusals([partial(figure, copy) for figure in figures for copy in copies])
+            rows.append([self.facts(copy) for copy in (*copies, self.missing_case(expected))])
+        *whole, missing = zip(*rows, strict=True)
+        for each in (*whole, (missing[0], *whole[0][1:])):
+            for code, metric, _ in own:
+                for name in self._compared_by(metric) if code.scope == "cohort" else ():
+                    facts = [row[name] for row in each]
+                    is_kept = metric.settings.failed != "exclude"
+                    used = [fact for fact in facts if is_kept or fact["prediction"] is not None]
+                    calls.append(partial(of_facts, code, used))
+        problems += _refusals(calls)
+        return list({problem.partition(" raises ")[0]: problem for problem in reversed(problems)}.values())
+
+    def facts(self, case: DeclaredCase) -> Figures:
+        values = self.values.items()
+        row: dict[str, Any] = {
+            name: facts for name, value in values if (facts := value.facts(case.values[name])) is not None
+        }
+        for declared in self._declared:
+            for path, fact in declared.facts.items():
+                put(row, path, fact(case))
+        return row
+
+    def warnings(self, case: DeclaredCase) -> Sequence[str]:
+        return case.warnings
+
+    def _compared(
+        self, found: Mapping[str, object], expected: Mapping[str, object]
+    ) -> Mapping[str, Compared[Any, Any]]:
+        return {name: Compared(prediction=found.get(name), reference=expected[name]) for name in self.values}
+
+    # All cases and teams
+
+    def declare(self) -> Scoreboard[DeclaredCase]:
+        """Every figure of the metrics, of the classes and of the time."""
+        declared, time = self._declared, self.settings.time
+        classes = {name: value for name, value in self.values.items() if isinstance(value, ClassValue)}
+        given = time.figures() if time is not None else ()
+        return Scoreboard(
+            metrics=[*(metric for each in declared for metric in each.metrics), *map(_correct, classes.values())],
+            cohort_metrics=[metric for each in declared for metric in each.cohort_metrics],
+            formulas=[formula for each in declared for formula in each.formulas],
+            tables={
+                "confusion_matrix" if len(classes) == 1 else f"confusion_matrix.{name}": partial(_confusion, value)
+                for name, value in classes.items()
+            },
+            given=given,
+            leaderboard=[
+                *(path for each in declared for path in each.columns),
+                *(figure.path for figure in given if figure.title),
+            ],
+        )
+
+    def confidential_paths(self) -> Sequence[str]:
+        """Facts of values, and figures that reveal a reference together with one's own prediction."""
+        scalar = [name for name, value in self.values.items() if value.settings.kind not in ("labels", "image")]
+        return [*scalar, "facts", *(path for each in self._declared for path in each.confidential)]
+
+    def given(self, results: Sequence[CaseResult], runtime: Runtime) -> Mapping[str, float]:
+        return {} if self.settings.time is None else self.settings.time.team_figures(results, runtime)
+
+    def cohort_given(self, aggregates: Mapping[str, Figures]) -> Mapping[str, Mapping[str, float]]:
+        return {} if self.settings.time is None else self.settings.time.cohort_figures(aggregates)
+
+    @property
+    def provisional(self) -> Sequence[str]:
+        return ("time_score",) if self.settings.time is not None and self.settings.time.rule == "cohort" else ()
+
+    @property
+    def computed_by(self) -> Mapping[str, str]:
+        pairs = zip(self.settings.metrics, self._declared, strict=True)
+        return {metric.settings.own_name: declared.package for metric, declared in pairs}
+
+    # Pictures: an evaluation draws nothing, so their code is imported where it is used.
+
+    def pictures(self, rows: Sequence[Figures], aggregates: Figures) -> Sequence[Picture]:
+        from podium.challenges.declared.pictures import pictures_of
+
+        return pictures_of(self.values, self.settings.metrics, rows, aggregates)
+
+    def overlays(
+        self, case: str, prediction: Sources, reference: Sources, images: Sequence[SafeFile]
+    ) -> Sequence[Overlay]:
+        from podium.challenges.declared.overlays import draw_overlays
+
+        expected = self.read_reference(reference)
+        return draw_overlays(self.values, case, self.read(prediction, expected, []), expected, images)
+
+    def check_images(
+        self, case: str, shapes: Shapes, geometries: Geometries, images: Sequence[SafeFile]
+    ) -> Sequence[Sequence[str]]:
+        from podium.challenges.declared.overlays import differing_images
+
+        return differing_images(self.values, case, shapes, geometries, images)
+
+
+def _refusals(calls: Sequence[Callable[[], object]]) -> Iterator[str]:
+    for call in calls:
+        try:
+            call()
+        except Refused as refusal:
+            yield refusal.detail or str(refusal)
+
+
+def _correct(value: AnyValueKind) -> CaseMetric[DeclaredCase]:
+    """Whether a case's class is right: a per-case figure for ranking, whichever metrics the challenge has."""
+
+    def compute(case: DeclaredCase) -> int:
+        compared = case.values[value.name]
+        return int(compared.prediction == compared.reference)
+
+    return CaseMetric(
+        name=f"{value.name}.correct",
+        title=f"{title_of(value.name)} correct",
+        direction="higher",
+        highest=1,
+        worst=0,
+        compute=compute,
+        mean="",
+        std="",
+    )
+
+
+def _confusion(value: ClassValue, rows: Sequence[Figures]) -> Figures:
+    names = list(value.settings.classes)
+    counts = confusion_counts(
+        truth=[names.index(row[value.name]["reference"]) for row in rows],
+        predicted=[None if (found := row[value.name]["prediction"]) is None else names.index(found) for row in rows],
+        classes=range(len(names)),
+    )
+    return {
+        names[true]: {MISSING if found is None else names[found]: number for found, number in row.items()}
+        for true, row in counts.items()
+    }

@@ -1,0 +1,455 @@
+"""Files, tables and sockets of a declared challenge: which of them holds which value of a case, and how it is read."""
+
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from podium.challenges.declared.value_settings import SurvivalSettings, ValueSettings, as_tuple
+from podium.challenges.ground_truth import ReferenceProblem
+from podium.errors import Refused
+from podium.pairing import Entry, Source, Template
+from podium.platform.jobs import Job, normalize_nfc
+from podium.readers.files import SafeFile, escape_for_display
+from podium.readers.formats import format_of
+from podium.readers.formats.headers import check_expected_shape
+from podium.readers.hdf5 import Datasets, open_hdf5
+from podium.readers.images import Geometry, as_integer_labels, read_image
+from podium.readers.text import CaseRows, Row, read_json, read_table, read_text
+from podium.readers.volumes import read_label_volume
+
+if TYPE_CHECKING:
+    from podium.readers.annotations import AnnotationKind, Annotations
+
+HDF5_ENDINGS = (".h5", ".hdf5")
+ReadTable = Callable[[SafeFile], Iterator[tuple[str, Entry]]]
+_IMAGES = ("labels", "image", "detection_map")  # the kinds of values that are images
+_SCALAR_BYTES = 1024
+_TEXT_BYTES = 1_000_000
+_INTEGER = re.compile(r"[+-]?[0-9]{1,18}", re.ASCII)
+_NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,4})?", re.ASCII)
+
+
+@dataclass(frozen=True, eq=False)
+class Given:
+    """A value in memory, as in a notebook."""
+
+    label: str
+    value: Any
+
+
+Sources = Mapping[str, Source | Given]  # of one case: by the name of the value
+
+
+class OpenFiles:
+    """HDF5 files of a case: each is opened once, for all values that it holds."""
+
+    def __init__(self) -> None:
+        self._stack = ExitStack()
+        self._opened: dict[SafeFile, Datasets] = {}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stack.close()
+
+    def hdf5(self, file: SafeFile) -> Datasets:
+        if file not in self._opened:
+            self._opened[file] = self._stack.enter_context(open_hdf5(file))
+        return self._opened[file]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Located:
+    """One side of one value of a case, not yet read: its source, and its place inside the source."""
+
+    source: Source | Given
+    files: OpenFiles
+    socket: str | None
+    dataset: str | None
+    pointers: tuple[str, ...]
+    columns: tuple[str, ...]
+
+    @property
+    def label(self) -> str:
+        """The name of the value in messages."""
+        match self.source:
+            case Job() as job:
+                return f"{job.label}: {self.socket}"
+            case Entry() | Given() as entry:
+                return entry.label
+            case file if _is_hdf5(file):
+                return f"{file.name}: {self.dataset}"
+            case file:
+                return file.name
+
+    def labels(self, *, shape: tuple[int, ...] | None) -> tuple[NDArray[Any], Geometry | None]:
+        """A label image and, where its format has one, its geometry."""
+        file = None if isinstance(self.source, Given) else self._image_file()
+        if file is None or _is_hdf5(file):
+            return as_integer_labels(self.image(shape=shape)[0], name=self.label), None
+        if len(format_of(file).read_header(file).shape) == 3:
+            volume = read_label_volume(file, shape=shape)
+            return volume.labels, volume.geometry
+        image = read_image(file, shape=shape)
+        return as_integer_labels(image.array, name=file.name), image.geometry
+
+    def image(self, *, shape: tuple[int, ...] | None) -> tuple[NDArray[Any], Geometry | None]:
+        """A continuous image and, where its format has one, its geometry."""
+        if isinstance(self.source, Given):
+            return _array(self.source, shape), None
+        file = self._image_file()
+        if _is_hdf5(file):
+            return self.files.hdf5(file).read(self._dataset_name(), shape=shape), None
+        image = read_image(file, shape=shape)
+        return image.array, image.geometry
+
+    def scalar(self, *, texts: Collection[Any] = ()) -> Any:
+        """One number or text: of a JSON value, a dataset with one element, or a cell. A cell that is one of `texts` is
+        that text, even if it spells a number."""
+        value: Any = self.source.value if isinstance(self.source, Given) else None
+        if isinstance(self.source, SafeFile) and _is_hdf5(self.source):
+            value = self.files.hdf5(self.source).read(self._dataset_name(), max_bytes=_SCALAR_BYTES)
+        if isinstance(value, np.ndarray):
+            if value.size != 1:
+                raise Refused(f"'{self.label}' must be one number, it has {value.size}.")
+            return value.reshape(()).item()
+        if isinstance(self.source, Entry):
+            value = self._row().value(self.columns[0])
+            return value if value in texts else _cell(value)
+        return self.json()
+
+    def number(self) -> float:
+        """One finite number."""
+        if isinstance(self.source, Entry):
+            return self._row().number(self.columns[0])
+        return checked_number(self.scalar(), label=self.label)
+
+    def numbers(self) -> Any:
+        """Several numbers: a JSON list or object, or the cells of several columns."""
+        if isinstance(self.source, Entry):
+            row = self._row()
+            return [row.number(column) for column in self.columns]
+        return self.json()
+
+    def record(self, columns: Sequence[str]) -> Mapping[str, Any]:
+        """Several named facts: a JSON object, or the cells of these columns."""
+        if isinstance(self.source, Entry):
+            row = self._row()
+            return {column: _cell(row.value(column)) for column in columns}
+        found = self.json()
+        if not isinstance(found, dict):
+            raise Refused(f"'{self.label}' must be an object with {' and '.join(columns)}.")
+        for column in columns:
+            if column not in found:
+                raise Refused(f"'{self.label}' has no '{escape_for_display(column)}'.")
+        return found
+
+    def annotations(self, kind: str) -> "Annotations":
+        """Points or boxes."""
+        written = _written(kind)
+        if isinstance(self.source, Entry):
+            # A case without findings is a row without coordinates; a case without a row is missing.
+            rows = [row for row in self.source.value.rows() if any(column in row for column in written.columns)]
+            return written.from_rows(rows, name=self.source.label)
+        if isinstance(self.source, SafeFile) and self.pointers == ("",):
+            return written.read(self.source)
+        return written.from_json(self.json(), name=self.label)
+
+    def json(self) -> Any:
+        """The content of a JSON file or socket at the first pointer that exists there."""
+        match self.source:
+            case Job() as job:
+                content = job.output_json(self._socket())
+            case Entry():
+                raise Refused(f"'{self.label}' is a row of a table, not JSON.")
+            case Given() as given:
+                return given.value.tolist() if isinstance(given.value, np.ndarray | np.generic) else given.value
+            case file:
+                content = read_json(file)
+        for pointer in self.pointers:
+            found, value = _at(content, pointer)
+            if found and (not isinstance(value, dict) or pointer == self.pointers[-1]):
+                return value
+        pointers = " or ".join(f"'{pointer}'" for pointer in self.pointers)
+        raise Refused(f"'{self.label}' has nothing at {pointers}.")
+
+    def text(self) -> str:
+        """A text file, a JSON text or a cell."""
+        if isinstance(self.source, SafeFile) and not self.source.name.lower().endswith(".json"):
+            return read_text(self.source, limit_bytes=_TEXT_BYTES)
+        if isinstance(self.source, Entry):
+            return self._row().text(self.columns[0])
+        value = self.json()
+        if not isinstance(value, str):
+            raise Refused(f"'{self.label}' must be text.")
+        return value
+
+    def _row(self) -> Row:
+        assert isinstance(self.source, Entry)
+        row: Row = self.source.value.row()
+        return row
+
+    def _image_file(self) -> SafeFile:
+        match self.source:
+            case Job() as job:
+                return job.output_image(self._socket())
+            case SafeFile() as file:
+                return file
+        raise Refused(f"'{self.label}' cannot hold an image.")
+
+    def _dataset_name(self) -> str:
+        if self.dataset is None:
+            raise Refused(f"'{self.label}' is HDF5, but challenge.toml names no dataset in it.")
+        return self.dataset
+
+    def _socket(self) -> str:
+        if self.socket is None:
+            raise Refused("challenge.toml names no socket for this value.")
+        return self.socket
+
+
+def located_prediction(settings: ValueSettings, source: Source | Given, files: OpenFiles) -> Located:
+    """A value in a prediction."""
+    return Located(
+        source=source,
+        files=files,
+        socket=settings.socket,
+        dataset=settings.dataset,
+        pointers=_pointers(settings.pointer),
+        columns=as_tuple(settings.column),
+    )
+
+
+def located_reference(settings: ValueSettings, source: Source | Given, files: OpenFiles) -> Located:
+    """A value in a reference: at the same place, unless the settings name another."""
+    return Located(
+        source=source,
+        files=files,
+        socket=None,
+        dataset=settings.reference_dataset or settings.dataset,
+        pointers=_pointers(settings.pointer if settings.reference_pointer is None else settings.reference_pointer),
+        columns=settings.reference_columns,
+    )
+
+
+def _is_hdf5(file: SafeFile) -> bool:
+    return file.name.lower().endswith(HDF5_ENDINGS)
+
+
+def _array(given: Given, shape: tuple[int, ...] | None) -> NDArray[Any]:
+    found = np.asarray(given.value)
+    check_expected_shape(f"'{given.label}'", found.shape, shape)
+    return found
+
+
+def _pointers(given: str | tuple[str, ...] | None) -> tuple[str, ...]:
+    return ("",) if given is None else (given,) if isinstance(given, str) else given
+
+
+def _at(content: Any, pointer: str) -> tuple[bool, Any]:
+    """Whether the content has this JSON pointer (RFC 6901), and what is there."""
+    value = content
+    for part in pointer.split("/")[1:]:
+        key = part.replace("~1", "/").replace("~0", "~")
+        if isinstance(value, dict) and key in value:
+            value = value[key]
+        elif isinstance(value, list) and key.isdecimal() and len(key) < 10 and int(key) < len(value):
+            value = value[int(key)]
+        else:
+            return False, None
+    return True, value
+
+
+def _cell(value: Any) -> Any:
+    """A cell of a CSV table as a number, if its text spells one."""
+    if not isinstance(value, str):
+        return value
+    text = value.strip()
+    if _INTEGER.fullmatch(text):
+        return int(text)
+    return float(text) if _NUMBER.fullmatch(text) else text
+
+
+def checked_number(value: Any, *, label: str) -> float:
+    """A JSON number or a cell as a finite float; Refused where it is not one."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if not isinstance(value, int | float) or isinstance(value, bool) or not np.isfinite(float(value)):
+        raise Refused(f"'{label}' must be a finite number.")
+    return float(value)
+
+
+# Tables that hold the values of many cases: which columns are read, and the rows of one case.
+
+
+@dataclass(frozen=True, kw_only=True)
+class TableCase:
+    """The rows of one case in a table of many."""
+
+    table: CaseRows
+    case: str
+
+    def row(self) -> Row:
+        row = self.table.row_of(self.case)
+        assert row is not None, "a case without rows has no entry"
+        return row
+
+    def rows(self) -> Sequence[Row]:
+        return self.table.rows_of(self.case)
+
+    def content(self) -> object:
+        """What this case depends on: the other rows of the table do not matter."""
+        rows = [(row.line, row.cells) for row in self.table.rows.get(self.case, ())]
+        return self.table.label, self.case, rows, self.table.broken.get(self.case)
+
+
+def prediction_reader(values: Sequence[ValueSettings]) -> ReadTable:
+    """How the predictions of these values are read from a table."""
+    columns = tuple(dict.fromkeys(column for value in values for column in _columns(value)))
+
+    def read(file: SafeFile) -> Iterator[tuple[str, Entry]]:
+        case_column, optional = values[0].case_column, _optional(values)
+        table = read_table(file, columns=columns, case_column=case_column, optional=optional, lenient=True)
+        for case in dict.fromkeys([*table.rows, *table.broken]):
+            yield case, _entry(file, table, case)
+
+    return read
+
+
+def reference_rows(
+    file: SafeFile, values: Sequence[ValueSettings], problems: list[ReferenceProblem]
+) -> Iterator[tuple[str, Entry]]:
+    """The references of these values in a table, by case; what is wrong with it is added to `problems`."""
+    case_column = values[0].reference_case_column or values[0].case_column
+    columns = dict.fromkeys(column for value in values for column in _reference_columns(value))
+    try:
+        table = read_table(file, columns=tuple(columns), case_column=case_column, optional=_optional(values))
+    except Refused as refusal:
+        where = f"references/{file.name} ({str(refusal).removesuffix('.')})"
+        problems.append(ReferenceProblem(what="A table of references cannot be read.", where=where))
+        return
+    for case, sentence in table.broken.items():
+        where = f"{case} ({sentence.removesuffix('.')})"
+        problems.append(ReferenceProblem(what="A row of a table of references is broken.", where=where))
+    for case in table.rows:
+        yield normalize_nfc(case), _entry(file, table, case)
+
+
+def _written(kind: str) -> "AnnotationKind":
+    """How points or boxes are written; few challenges have any."""
+    from podium.readers.annotations import BOXES, POINTS
+
+    return POINTS if kind == "points" else BOXES
+
+
+def _columns(value: ValueSettings) -> Sequence[str]:
+    return _written(value.kind).columns if value.kind in ("points", "boxes") else as_tuple(value.column)
+
+
+def _reference_columns(value: ValueSettings) -> Sequence[str]:
+    if isinstance(value, SurvivalSettings):
+        return (value.time_column, value.event_column)
+    return _columns(value) if value.kind in ("points", "boxes") else value.reference_columns
+
+
+def _optional(values: Sequence[ValueSettings]) -> tuple[str, ...]:
+    """Columns that a table need not have."""
+    kinds = dict.fromkeys(value.kind for value in values if value.kind in ("points", "boxes"))
+    return tuple(dict.fromkeys(column for kind in kinds for column in _written(kind).optional))
+
+
+def _entry(file: SafeFile, table: CaseRows, case: str) -> Entry:
+    return Entry(label=f"{file.name}: {escape_for_display(case)}", value=TableCase(table=table, case=case))
+
+
+# Which file or table among the references holds which value of which case.
+
+
+def sort_references(
+    values: Mapping[str, ValueSettings],
+    files: Sequence[SafeFile],
+    problems: list[ReferenceProblem],
+    *,
+    ignore_case: bool,
+) -> Mapping[str, Mapping[str, Source]]:
+    """The references of every case, by the name of the value; what is wrong is added to `problems`. With `ignore_case`
+    a case is spelled as the first file that has it."""
+    references: dict[str, dict[str, Source]] = {}
+    spelled: dict[str, str] = {}
+
+    def as_spelled(case: str, names: Sequence[str]) -> str:
+        first = spelled.setdefault(case.casefold(), case) if ignore_case else case
+        return case if any(name in references.get(first, ()) for name in names) else first  # two of them: an error
+
+    known: set[SafeFile] = set()
+    templates = {name: [Template(each) for each in as_tuple(value.reference)] for name, value in values.items()}
+    for file in files:
+        for name, written in _values_in(file, templates):
+            known.add(file)
+            case = as_spelled(written, [name])
+            if name in references.setdefault(case, {}):
+                what = f"A case has two references for the value '{name}'."
+                problems.append(ReferenceProblem(what=what, where=f"references/{file.name}"))
+            references[case].setdefault(name, file)
+    tables = [value.reference_table for value in values.values()]
+    for file in sorted((each for each in files if each.name in tables), key=lambda each: tables.index(each.name)):
+        names = [name for name, value in values.items() if value.reference_table == file.name]
+        known.add(file)
+        for written, entry in reference_rows(file, [values[name] for name in names], problems):
+            case = as_spelled(written, names)
+            references.setdefault(case, {}).update(dict.fromkeys(names, entry))
+    expected = [str(Template(each)) for value in values.values() for each in as_tuple(value.reference)]
+    expected += [value.reference_table for value in values.values() if value.reference_table is not None]
+    named = " or ".join(dict.fromkeys(expected))
+    for file in files:
+        if file not in known:
+            what = f"A reference is not named {named}."
+            problems.append(ReferenceProblem(what=what, where=f"references/{file.name}"))
+    problems += [
+        ReferenceProblem(what=f"A case has no reference for the value '{name}'.", where=case)
+        for case, sources in references.items()
+        for name in values
+        if name not in sources
+    ]
+    # In the order of the settings, whatever the files are called: their digest depends on it.
+    return {case: {name: found[name] for name in values if name in found} for case, found in references.items()}
+
+
+def _values_in(file: SafeFile, templates: Mapping[str, Sequence[Template]]) -> Iterator[tuple[str, str]]:
+    """The values whose reference a file is, each with its case.
+
+    Of one value the first name that matches counts, of several values the longest: `{case}_tumour.mha` is the tumour of
+    a case, not the case `{case}.mha` of another value. Templates match the end of a path, since predictions may be in
+    subfolders; references must be exactly where the values say.
+    """
+    fitting: list[tuple[int, str, str]] = []
+    for name, choices in templates.items():
+        for template in choices:
+            found = template.match(file.name) if template.text.count("/") == file.name.count("/") else None
+            if found is not None:
+                fitting.append((len(template.text), name, found[0]))
+                break
+    longest = max((length for length, _, _ in fitting), default=0)
+    yield from ((name, case) for length, name, case in fitting if length == longest)
+
+
+def reader_packages(values: Iterable[ValueSettings]) -> Collection[str]:
+    """By file name: HDF5 has its own library, all other images share one."""
+    found = set()
+    for value in values:
+        names = [*as_tuple(value.file), *as_tuple(value.reference)]
+        in_hdf5 = [name for name in names if name.lower().endswith(HDF5_ENDINGS)]
+        found |= {"h5py"} if in_hdf5 else set()
+        found |= {"SimpleITK"} if value.kind in _IMAGES and (in_hdf5 != names or value.file is None) else set()
+    return found
+
+
+def no_rows(_: SafeFile) -> Iterator[tuple[str, Entry]]:
+    """Of a layout that describes names alone."""
+    return iter(())

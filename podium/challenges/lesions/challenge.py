@@ -1,0 +1,376 @@
+"""A challenge of lesions: a sequence of masks per case, read, paired, scored and drawn step by step."""
+
+import math
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
+from pathlib import PurePosixPath
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from podium.challenges.board import RankingRule
+from podium.challenges.challenge import Challenge
+from podium.challenges.ground_truth import (
+    Collected,
+    Description,
+    Geometries,
+    ReferenceProblem,
+    Shapes,
+    collect,
+    differing_geometry,
+    differing_parts,
+    doubts_about_spacing,
+)
+from podium.challenges.lesions.files import (
+    MAX_STEPS,
+    VOLUME,
+    LesionReference,
+    LesionsPrediction,
+    LesionsTables,
+    StepSource,
+    numbered_steps,
+    unusable_steps,
+)
+from podium.challenges.lesions.scoring import (
+    MISSING_STEP,
+    LesionsCase,
+    ReadStep,
+    computed_by,
+    failed_step,
+    final_centroid_hits,
+    ranking_rule,
+    score_step,
+    scoreboard,
+)
+from podium.challenges.pictures import LabelledVolume, Outlined, Overlay
+from podium.errors import Refused
+from podium.figures import Figures
+from podium.metrics.components import Components, find_lesions, find_lesions_at, label_components, label_voxels
+from podium.metrics.declaration import Scoreboard
+from podium.metrics.engines import engine_named
+from podium.metrics.overlap import damaged_labels, dice
+from podium.pairing import Candidate, Layout, Template, Unmatched, pair
+from podium.platform.jobs import Job, case_of
+from podium.platform.submission import Submission
+from podium.readers.files import SafeFile
+from podium.readers.formats import VOLUME_ENDINGS
+from podium.readers.images import read_image
+from podium.readers.volumes import Volume, read_label_volume, read_mask_volume
+
+_CASE_INPUTS = ("ct", "pet")
+_CLINICIAN_STEPS = 64  # an archive may unpack to this many steps per case where their number is not fixed
+_BYTES_PER_VOXEL = 8  # a mask saved as float64 or int64 is wasteful but valid
+_BYTES_PER_CASE = 16_000_000  # headers, scribbles, logs
+_EMPTY = "empty"
+_CHANNELS = ("_0001", "", "_0000")  # PET, where lesions are bright, else any other image
+
+
+class LesionsChallenge(Challenge[LesionsTables, LesionsPrediction, SafeFile, LesionReference, LesionsCase]):
+    """A sequence of masks per case."""
+
+    kind = "lesions"
+    tables_model = LesionsTables
+    without_settings: ClassVar = {"lesions": {"regime": "clinician"}}  # accepts any number of steps
+    has_overlays = True
+    libraries = ("SimpleITK",)
+
+    def __init__(self, name: str, tables: LesionsTables) -> None:
+        super().__init__(name, tables)
+        self.settings = tables.lesions
+        self.engine = engine_named(tables.engine)
+        self.layout = Layout(
+            outputs=(self.settings.sockets.segmentation,),
+            inputs=(self.cases.input,) if self.cases.input else _CASE_INPUTS,
+            files=(Template("{case}/iter_{step}.{extension}"),),
+            words="<case>/iter_<k>.nii.gz or <case>/iter_<k>.mha",
+            ignored=(".json", ".png", ".txt", ".log", ".md", ".md5", ".sha256"),  # scribbles, pictures, notes
+            ignore_case=bool(self.cases.ignore_case),
+            suffixes=("_0000", "_0001"),  # channels of nnU-Net
+        )
+
+    # References
+
+    def sort_references(self, files: Sequence[SafeFile], problems: list[ReferenceProblem]) -> Mapping[str, SafeFile]:
+        references: dict[str, SafeFile] = {}
+        for file in files:
+            where, case = f"references/{file.name}", case_of(file.name)
+            if "/" in file.name or not file.name.endswith(VOLUME_ENDINGS):
+                what = "A reference is not named <case>.nii.gz or <case>.mha."
+                problems.append(ReferenceProblem(what=what, where=where))
+            elif case in references:
+                problems.append(ReferenceProblem(what="A case has two references.", where=where))
+            else:
+                references[case] = file
+        return references
+
+    def reference_files(self, reference: SafeFile) -> Sequence[SafeFile]:
+        return (reference,)
+
+    def read_reference(self, reference: SafeFile) -> LesionReference:
+        volume, connectivity = read_label_volume(reference, as_voxels=True), self.settings.connectivity
+        if volume.voxels is None:
+            lesions = find_lesions(volume.labels, connectivity=connectivity)
+        else:
+            places, labels = volume.voxels.places, volume.voxels.labels
+            lesions = find_lesions_at(places, labels, volume.shape, connectivity=connectivity)
+        return LesionReference(lesions, volume.geometry)
+
+    def shapes(self, content: LesionReference) -> Shapes:
+        return {VOLUME: content.lesions.shape}
+
+    def geometries(self, content: LesionReference) -> Geometries:
+        return {VOLUME: content.geometry}
+
+    def describe_reference(self, content: LesionReference) -> Description:
+        spacing = content.geometry.spacing
+        return Description(
+            shapes=self.shapes(content),
+            categories={"reference": _EMPTY if content.is_empty else "with lesions"},
+            figures={
+                "lesions": content.lesions.count,
+                "volume (ml)": content.total_ml or 0.0,
+                "smallest spacing (mm)": min(spacing),
+                "largest spacing (mm)": max(spacing),
+            },
+            doubts=doubts_about_spacing(spacing),
+        )
+
+    def doubts_about_all(self, descriptions: Sequence[Description]) -> Sequence[str]:
+        if all(each.categories["reference"] == _EMPTY for each in descriptions):
+            return ["All references are empty: there is no lesion to find."]
+        return ()
+
+    # Predictions
+
+    def pair(self, submission: Submission, cases: Collection[str] | None) -> Collected[LesionsPrediction]:
+        """Reports steps that are not scored as unmatched."""
+        found = collect(pair(submission, self.layout, cases), self._prediction)
+        limit = self.settings.steps if self.settings.regime == "simulated" else MAX_STEPS
+        reason = f"and only steps 0 to {limit - 1} are scored"
+        surplus = [
+            Unmatched(name=source.label, reason=f"it is step {step}, {reason}")
+            for prediction in found.predictions.values()
+            for step, source in prediction.steps.items()
+            if step >= limit
+        ]
+        kept = {
+            case: LesionsPrediction({step: source for step, source in prediction.steps.items() if step < limit})
+            for case, prediction in found.predictions.items()
+        }
+        return Collected(
+            predictions={case: prediction for case, prediction in kept.items() if prediction.steps},
+            refused=found.refused,
+            unmatched=[*found.unmatched, *surplus],
+        )
+
+    def _prediction(self, candidates: Sequence[Candidate]) -> LesionsPrediction:
+        """One source per step; a case with two for the same step is refused, since choosing one would be a guess."""
+        by_step: dict[int, list[StepSource]] = defaultdict(list)
+        socket = self.settings.sockets.segmentation
+        for step, candidate in numbered_steps(candidates, self.settings):
+            source = candidate.source
+            assert source is None or isinstance(source, SafeFile | Job)
+            by_step[step].append(StepSource(candidate.label, source, socket, candidate.refusal))
+        for step, sources in sorted(by_step.items()):
+            if len(sources) > 1:
+                names = ", ".join(f"'{source.label}'" for source in sources[:5])
+                raise Refused(f"There are {len(sources)} predictions for step {step} of this case ({names}); send one.")
+        return LesionsPrediction({step: by_step[step][0] for step in sorted(by_step)})
+
+    def expected_steps(self, prediction: LesionsPrediction) -> range:
+        """The steps that are scored, submitted or not."""
+        if self.settings.regime == "simulated":
+            return range(self.settings.steps)
+        return range(max(prediction.steps) + 1)
+
+    def check_prediction(
+        self, prediction: LesionsPrediction, shapes: Shapes | None, geometries: Geometries
+    ) -> Sequence[str]:
+        """Reads every step. Scoring only warns about a step that is unusable or missing, where another can be used;
+        here it is refused, since it costs points: with everything that scoring would say of the case."""
+        warnings: list[str] = []
+        failed: dict[int, str] = {}
+        for step, source in prediction.steps.items():
+            try:
+                file = source.file()
+                volume = read_mask_volume(file, shape=shapes[VOLUME] if shapes else None)
+            except Refused as refusal:
+                failed[step] = str(refusal)
+                continue
+            sentence = differing_geometry(file.name, volume.geometry, geometries.get(VOLUME))
+            warnings += [sentence] if sentence else []
+        unusable = unusable_steps(
+            failed, [step for step in self.expected_steps(prediction) if step not in prediction.steps]
+        )
+        if unusable:
+            raise Refused(" ".join(f"{each.removesuffix('.')}." for each in (*unusable, *warnings)))
+        return warnings
+
+    def submission_bytes(self, shapes: Sequence[Shapes]) -> int:
+        steps = self.settings.steps if self.settings.regime == "simulated" else _CLINICIAN_STEPS
+        voxels = sum(math.prod(case[VOLUME]) for case in shapes)
+        return voxels * steps * _BYTES_PER_VOXEL + len(shapes) * _BYTES_PER_CASE
+
+    def read_step(self, source: StepSource, *, shape: tuple[int, ...]) -> tuple[Volume, Components, str]:
+        """A step's mask, its components and the name of its file."""
+        file, connectivity = source.file(), self.settings.connectivity
+        volume = read_mask_volume(file, shape=shape)
+        if volume.voxels is None:
+            return volume, label_components(volume.labels.view(np.bool_), connectivity=connectivity), file.name
+        return volume, label_voxels(volume.voxels.places, volume.shape, connectivity=connectivity), file.name
+
+    # One case
+
+    def import_packages(self) -> None:
+        import cc3d  # noqa: F401
+        import numpy.ma  # noqa: F401  (np.unique asks for it)
+
+        self.engine.import_packages({*self.computed_by.values()})
+
+    def compare(self, prediction: LesionsPrediction, expected: LesionReference) -> LesionsCase:
+        steps: list[dict[str, Any]] = []
+        warnings: list[str] = []
+        final = None
+        for step in self.expected_steps(prediction):
+            final = None  # frees this step's memory before the next volume is read
+            if step not in prediction.steps:
+                steps.append(failed_step(step, expected, self.settings, status="missing", error=MISSING_STEP))
+                continue
+            try:
+                volume, components, name = self.read_step(prediction.steps[step], shape=expected.lesions.shape)
+            except Refused as refusal:
+                steps.append(failed_step(step, expected, self.settings, status="failed", error=str(refusal)))
+                continue
+            sentence = differing_geometry(name, volume.geometry, expected.geometry)
+            warnings += [sentence] if sentence else []
+            final = ReadStep(volume, components)
+            steps.append(score_step(step, final, expected, self.settings, self.engine))
+            del volume, components
+        if not any(step["status"] == "scored" for step in steps):
+            raise Refused(next(step["error"] for step in steps if step["status"] == "failed"))
+        warnings += unusable_steps(
+            {step["step"]: step["error"] for step in steps if step["status"] == "failed"},
+            [step["step"] for step in steps if step["status"] == "missing"],
+        )
+        return LesionsCase(expected, steps, final, warnings)
+
+    def missing_case(self, expected: LesionReference) -> LesionsCase:
+        """Every expected step failed; where their number is not fixed, one."""
+        count = self.settings.steps if self.settings.regime == "simulated" else 1
+        steps = [
+            failed_step(step, expected, self.settings, status="missing", error=MISSING_STEP) for step in range(count)
+        ]
+        return LesionsCase(expected, steps)
+
+    def perfect_case(self, expected: LesionReference) -> LesionsCase:
+        steps = self.settings.steps if self.settings.regime == "simulated" else 1
+        return self._same_at_every_step(expected, expected.mask().view(np.uint8), steps)
+
+    def damaged_cases(self, expected: LesionReference) -> Sequence[LesionsCase]:
+        return [self._same_at_every_step(expected, each, 1) for each in damaged_labels(expected.mask().view(np.uint8))]
+
+    def _same_at_every_step(self, expected: LesionReference, labels: Any, steps: int) -> LesionsCase:
+        components = label_components(labels.view(np.bool_), connectivity=self.settings.connectivity)
+        read = ReadStep(Volume(labels.shape, expected.geometry, labels), components)
+        return LesionsCase(
+            expected, [score_step(step, read, expected, self.settings, self.engine) for step in range(steps)], read
+        )
+
+    def facts(self, case: LesionsCase) -> Figures:
+        facts: dict[str, Any] = {
+            "final_detections": {name: case.steps[-1][name] for name in ("tp", "fp", "fn")},
+            "lesions": case.reference.describe(),
+            "steps": list(case.steps),
+        }
+        if self.settings.centroid_radius_mm is not None:
+            facts["final_centroid_hits"] = final_centroid_hits(case, self.settings.centroid_radius_mm)
+        return facts
+
+    def warnings(self, case: LesionsCase) -> Sequence[str]:
+        return case.warnings
+
+    # All cases
+
+    def declare(self) -> Scoreboard[LesionsCase]:
+        return scoreboard(self.settings, self.engine)
+
+    def ranking_rule(self) -> RankingRule:
+        return ranking_rule(self.settings)
+
+    def confidential_paths(self) -> Sequence[str]:
+        """They reveal where the lesions are, how large they are and how many there are."""
+        return (
+            *("lesions", "final_detections", "final_centroid_hits"),
+            *("steps.tp", "steps.fn", "steps.voxels", "steps.pairs"),
+        )
+
+    @property
+    def computed_by(self) -> Mapping[str, str]:
+        return computed_by(self.settings, self.engine)
+
+    # Pictures
+
+    def overlays(
+        self, case: str, prediction: LesionsPrediction, reference: SafeFile, images: Sequence[SafeFile]
+    ) -> Sequence[Overlay]:
+        """A case's last step over the PET image `<case>_0001`, or `<case>` or `<case>_0000` (CT), as an axial slice
+        and as a projection from the front, and the projection after every step.
+
+        The slice is the first with the most wrong voxels, or with the most lesion voxels if none is wrong. The
+        prediction is empty if there is none.
+        """
+        volume = read_label_volume(reference)
+        expected = volume.labels != 0
+        mask, steps = np.zeros_like(expected), []
+        for step in self.expected_steps(prediction):
+            mask = np.zeros_like(expected)
+            with suppress(Refused):  # a missing or unreadable step found nothing, as in scoring
+                if step in prediction.steps:
+                    found = read_mask_volume(prediction.steps[step].file(), shape=expected.shape)
+                    mask = found.labels.view(np.bool_)
+            agreed = dice(prediction=mask, reference=expected)
+            steps.append((f"step {step}, Dice {'undefined' if agreed is None else f'{agreed:.3f}'}", mask))
+        wrong = (mask ^ expected).sum(axis=(1, 2))
+        at = int(np.argmax(wrong if wrong.any() else expected.sum(axis=(1, 2))))
+        image = _image(images, case=case, shape=expected.shape)
+        x, y, z = volume.geometry.spacing
+
+        def view(title: str, found: NDArray[np.bool_], true: NDArray[np.bool_], **more: Any) -> Overlay:
+            layers = {"lesions": Outlined(prediction=found, reference=true)}
+            return Overlay(title=title, layers=layers, **{"image": None, **more})
+
+        def front(values: NDArray[Any]) -> NDArray[Any]:
+            """Seen from the front; slices are stored from the feet upwards."""
+            return np.asarray(values.max(axis=1)[::-1])
+
+        shown = {} if image is None else {"image": image[at]}
+        projected = {} if image is None else {"image": front(image)}
+        title = f"axial slice {at + 1} of {len(expected)}, last step"
+        whole = LabelledVolume(
+            title="last step",
+            image=image,
+            prediction=mask,
+            reference=expected,
+            regions={"lesions": [1]},
+            geometry=volume.geometry,
+        )
+        return [
+            view(title, mask[at], expected[at], aspect=y / x, pixel_mm=x, volume=whole, **shown),
+            view("maximum projection, last step", front(mask), front(expected), aspect=z / x, pixel_mm=x, **projected),
+            *(view(words, front(each), front(expected), aspect=z / x, small=True) for words, each in steps),
+        ]
+
+    def check_images(
+        self, case: str, shapes: Shapes, geometries: Geometries, images: Sequence[SafeFile]
+    ) -> Sequence[Sequence[str]]:
+        names = {case + channel for channel in _CHANNELS}
+        found = [read_image(file, shape=shapes[VOLUME]) for file in images if case_of(file.name) in names]
+        return [differing_parts(image.geometry, geometries.get(VOLUME)) for image in found]
+
+
+def _image(images: Sequence[SafeFile], *, case: str, shape: tuple[int, ...]) -> NDArray[np.generic] | None:
+    by_name = {case_of(PurePosixPath(file.name).name): file for file in images}
+    found = next((by_name[case + channel] for channel in _CHANNELS if case + channel in by_name), None)
+    return None if found is None else read_image(found, shape=shape).array
