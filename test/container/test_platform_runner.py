@@ -84,7 +84,8 @@ def test_every_challenge_runs_as_the_platform_runs_it(challenge: str, image: str
 def test_the_web_server_makes_of_every_task_what_the_program_makes_of_it(
     carotid_image: str, invoke_image: str, tmp_path: Path
 ) -> None:
-    """The same files, words and log: of two submissions, of an unusable one, and of one after that."""
+    """The same files, words and log: of two submissions, of an unusable one, and of one after that. Lines of progress
+    are left out: only a slow machine prints them."""
     tasks = tmp_path / "tasks"
     for name, team in (("1", "aorta"), ("2", "dropout"), ("4", "aorta")):
         shutil.copytree(SAMPLES / "carotid" / team, tasks / name)
@@ -96,6 +97,9 @@ def test_the_web_server_makes_of_every_task_what_the_program_makes_of_it(
     assert [run.pop("waits") for run in executed.values()] == [0, 0, 0, 0]
     assert [run.pop("code") for run in executed.values()] == [0, 0, 1, 0]
     assert [run.pop("code") for run in invoked.values()] == [201, 201, 422, 201]
+    for run in (*executed.values(), *invoked.values()):
+        del run["lines"]
+        run["stderr"] = [line for line in run["stderr"] if " per second, " not in line]
     assert invoked == executed
     assert invoked["1"] == invoked["4"] != invoked["2"]
 
