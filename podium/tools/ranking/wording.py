@@ -126,12 +126,6 @@ def unscored_words(failed: int, missing: int) -> str:
     return ", ".join(f"{number} {what}" for number, what in ((failed, "failed"), (missing, "missing")) if number)
 
 
-def sentence(words: str) -> str:
-    """Words with a capital at the start and a full stop at the end."""
-    words = words.strip()
-    return words[:1].upper() + words[1:] + ("" if words.endswith((".", "!", "?")) else ".")
-
-
 def count(number: int, one: str, many: str | None = None) -> str:
     """`1 case`, `2 cases`, `1,000 cases`."""
     return f"{number:,} {one if number == 1 else many or one + 's'}"

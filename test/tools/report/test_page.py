@@ -15,7 +15,6 @@ from podium.tools.ranking.wording import (
     fixed,
     on_one_line,
     probability,
-    sentence,
 )
 from podium.tools.report.page import stylesheet_variables
 from podium.tools.report.vega import DARK, LIGHT, SERIES, STRONGEST
@@ -147,9 +146,7 @@ def test_text_of_strangers_stays_on_one_line_and_keeps_its_direction() -> None:
     assert on_one_line("x" * 5000) == "x" * 5000
 
 
-def test_plurals_lists_and_sentences() -> None:
+def test_plurals_and_lists() -> None:
     assert (count(1, "case"), count(1000, "case")) == ("1 case", "1,000 cases")
     assert count(2, "entry", "entries") == "2 entries"
     assert [listed([]), listed(["a"]), listed(["a", "b", "c"])] == ["", "a", "a, b and c"]
-    assert sentence("teams are ranked") == "Teams are ranked."
-    assert sentence("Done.") == "Done."
