@@ -206,7 +206,7 @@ def _ranking(
             SchemeRanking(
                 scheme=title.lower().replace(" ", "-"),
                 title=title,
-                words="Teams were ranked by the mean of their cases, higher being better.",
+                words="teams are ranked by the mean over cases",
                 score_title=score_title,
                 score_direction="higher",
                 ranks=ranks,
