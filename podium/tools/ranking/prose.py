@@ -47,8 +47,9 @@ def _environment() -> "Environment":
         lstrip_blocks=True,
         auto_reload=False,
     )
-    filters = {name: getattr(wording, name) for name in ("chance", "count", "figure", "fixed")}
-    environment.filters |= {**filters, "confidence": wording.confidence_words, "listed": listed}
+    filters: dict[str, Any] = {name: getattr(wording, name) for name in ("chance", "count", "figure", "fixed")}
+    filters |= {"confidence": wording.confidence_words, "latex": wording.latex_escape, "listed": listed, "zip": zip}
+    environment.filters |= filters
     names = ("FEW_CASES", "MARK", "MOST_UNDEFINED", "NO_VALUE", "unscored_words", "with_interval")
     environment.globals |= {name: getattr(wording, name) for name in names}
     environment.globals |= {"MOST_TEAMS": MOST_TEAMS, "NARROW_BELOW": NARROW_BELOW, "OFFICIAL": OFFICIAL}

@@ -18,6 +18,19 @@ MARK = "†"
 MOST_UNDEFINED = 0.05
 """The share of undefined replicates from which on an interval is marked."""
 
+_ESCAPES = {
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    "τ": r"$\tau$",
+    "≤": r"$\leq$",
+    "−": "$-$",
+    "†": r"\dag{}",
+    **{character: f"\\{character}" for character in "&%$#_{}"},
+}
+
 # Figures.
 
 
@@ -142,3 +155,8 @@ def on_one_line(text: str, longest: int | None = None) -> str:
         return line
     end = (longest - 1) // 2
     return f"{line[: longest - 1 - end].rstrip()}…{line[len(line) - end :].lstrip()}"
+
+
+def latex_escape(text: str) -> str:
+    """Text that LaTeX prints literally."""
+    return "".join(_ESCAPES.get(character, character) for character in text)

@@ -7,7 +7,8 @@ from xml.etree import ElementTree
 import pytest
 from tools.report.made_rankings import golden_ranking, large_ranking
 
-from podium.tools.ranking.output import latex_escape, ranking_latex
+from podium.tools.ranking.output import ranking_latex
+from podium.tools.ranking.wording import latex_escape
 from podium.tools.report.page import write_report
 from podium.tools.report.ranking_report import ranking_report
 
