@@ -408,13 +408,6 @@ def test_the_table_says_how_many_cases_were_scored(podium: Any, tmp_path: Path) 
     assert "0.4 * classification_score" in out
 
 
-def test_files_beside_the_teams_that_ranking_wrote_are_no_teams(podium: Any, tmp_path: Path) -> None:
-    write_teams(tmp_path, three_teams())
-    for _ in range(2):
-        assert podium("rank", tmp_path, "--output", tmp_path, "--bootstraps", "0").code == 0
-    assert len(ranking_from_json((tmp_path / "ranking.json").read_bytes()).teams) == 3
-
-
 def test_what_cannot_be_written(podium: Any, tmp_path: Path) -> None:
     write_teams(tmp_path / "teams", three_teams())
     (tmp_path / "file").touch()
