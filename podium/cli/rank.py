@@ -197,17 +197,10 @@ def _scheme(options: RankOptions) -> str:
         raise UsageError("--quantile belongs to --statistic quantile.")
     if options.break_arena_ties and not options.arena:
         raise UsageError("--break-arena-ties belongs to --arena.")
-    statistic = options.statistic or "mean"
-    match options.scheme:
-        case "aggregate-then-rank":
-            return f"{statistic}-then-rank"
-        case "rank-then-aggregate":
-            if statistic == "quantile":
-                raise UsageError("--scheme rank-then-aggregate takes --statistic mean or median.")
-            return f"rank-then-{statistic}"
-        case "test-then-rank":
-            return "test-then-rank-holm" if options.holm else "test-then-rank"
-    return options.scheme
+    if options.scheme == "rank-then-aggregate" and options.statistic == "quantile":
+        raise UsageError("--scheme rank-then-aggregate takes --statistic mean or median.")
+    scheme = options.scheme.replace("aggregate", options.statistic or "mean")
+    return f"{scheme}-holm" if options.holm else scheme
 
 
 def _cohorts(options: RankOptions) -> "Sequence[Cohort[Any]]":
@@ -235,15 +228,15 @@ def _cohorts(options: RankOptions) -> "Sequence[Cohort[Any]]":
 
 def rank_cohorts(cohorts: "Sequence[Cohort[Any]]", output: Path, wanted: "RankingOptions") -> None:
     """Rank the teams of every cohort, write the rankings and print them."""
-    from podium.tools.ranking import rank as ranks
     from podium.tools.ranking.output import write_consensus, write_ranking, written_at_once
+    from podium.tools.ranking.rank import consensus, rank_all
     from podium.tools.report.page import REPORT_FILE, write_report
     from podium.tools.report.ranking_report import consensus_report, ranking_report
 
+    drawn = rank_all(cohorts, wanted)
+    rankings = [each.ranking for each in drawn]
     are_tasks = len(cohorts) > 1 and cohorts[0].challenge.ranking is None
-    drawn = ranks.rank_tasks(cohorts, wanted) if are_tasks else None
-    rankings = [each.ranking for each in drawn] if drawn else [ranks.rank(cohort, wanted) for cohort in cohorts]
-    agreed = ranks.consensus(drawn, wanted) if drawn else None
+    agreed = consensus(drawn, wanted) if are_tasks else None
     with written_at_once(output) as building, closing(wanted.progress("writing", 2 * len(rankings))) as progress:
         for ranking, folder in zip(rankings, _folders(building, cohorts), strict=True):
             write_ranking(ranking, folder)

@@ -20,7 +20,7 @@ from podium.platform.metrics_file import CaseResult, Status
 from podium.tools.ranking.documents import Cohort, TeamFile
 from podium.tools.ranking.facts import figure_at, gather_facts
 from podium.tools.ranking.prose import paragraph
-from podium.tools.ranking.rank import Bootstrap, aggregate_columns
+from podium.tools.ranking.rank import Bootstrap, aggregate_columns, known_figure
 from podium.tools.ranking.schemes import RankingOptions
 from podium.tools.ranking.wording import (
     NO_VALUE,
@@ -163,10 +163,8 @@ def _scores(challenge: AnyChallenge, aggregates: Figures, intervals: Mapping[str
         value = figure_at(aggregates, column.path)
         spread = figure_at(aggregates, column.error_path) if column.error_path else None
         if value is not None:
-            is_unknown = column.known_path and figure_at(aggregates, column.known_path) == 0
-            shown = "unknown" if is_unknown else figure(value, 5)
-            ends = NOTHING if is_unknown else intervals.get(column.path, NOTHING)
-            rows.append((column.title, shown, ends, figure(spread), column.direction))
+            shown = "unknown" if known_figure(aggregates, column) is None else figure(value, 5)
+            rows.append((column.title, shown, intervals.get(column.path, NOTHING), figure(spread), column.direction))
         elif column.path in ranked:
             rows.append((column.title, NO_VALUE, NOTHING, NOTHING, column.direction))
     head = ("Figure", "Value", f"{confidence_words(CONFIDENCE)} interval", "SD over cases", "Better is")
