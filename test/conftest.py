@@ -5,6 +5,7 @@ import signal
 import sys
 from collections.abc import Iterator
 from contextlib import nullcontext
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -60,6 +61,15 @@ def processes(monkeypatch: pytest.MonkeyPatch) -> None:
     from podium.execution.processes import Processes
 
     monkeypatch.setattr(EXECUTOR, Processes)
+
+
+@pytest.fixture
+def podium(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Any command in the test's own process, with room for whole tables: its exit code and what it printed."""
+    from evaluating import run_podium
+
+    monkeypatch.setenv("COLUMNS", "200")
+    return partial(run_podium, capfd)
 
 
 @pytest.fixture

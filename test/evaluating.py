@@ -57,7 +57,7 @@ class Ended(NamedTuple):
         return self.err.splitlines()[-1] if self.err else ""
 
 
-def run_podium(capfd: pytest.CaptureFixture[str], *arguments: str | Path) -> Ended:
+def run_podium(capfd: pytest.CaptureFixture[str], *arguments: object) -> Ended:
     """Any command in the test's own process."""
     capfd.readouterr()
     code = main([str(argument) for argument in arguments])

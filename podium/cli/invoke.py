@@ -89,7 +89,7 @@ class EvaluationServer(ThreadingTCPServer):
         if code < 0:
             end(f"The evaluation was ended {how_it_ended(code)}, perhaps because memory ran out.")
         status = {0: 201, 1: 422}.get(code, 500)
-        return status, f"The evaluation ended with exit code {code}; stdout and stderr tell more."
+        return status, f"The evaluation ended with exit code {code}; see stdout and stderr."
 
     def handle_error(self, request: Any, client_address: Any) -> None:  # noqa: ARG002
         """Ignore clients that have gone; print other errors to stdout: the last line of stderr is for participants."""

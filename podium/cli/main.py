@@ -91,7 +91,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Handlers and variables that a command needs are put back when it ends.
     """
     _open_closed_streams()
-    with _signals(), _one_thread_per_process(), _rare_garbage_collection(), printed_log():
+    with _signals(), _tuned_process(), printed_log():
         try:
             try:
                 return _run(arguments)
@@ -252,26 +252,19 @@ def _signals() -> Iterator[None]:
 
 
 @contextmanager
-def _one_thread_per_process() -> Iterator[None]:
-    """Set before any numeric library is loaded: the workers fill the cores."""
+def _tuned_process() -> Iterator[None]:
+    """One thread per numeric library, set before any is loaded: the workers fill the cores. Rare garbage collection:
+    importing makes many objects and no garbage, and looking for it took a seventh of the time until scoring started."""
     ours = {variable: value for variable, value in ONE_THREAD.items() if variable not in os.environ}
+    collected_after = gc.get_threshold()
     os.environ.update(ours)
-    try:
-        yield
-    finally:
-        for variable in ours:
-            os.environ.pop(variable, None)
-
-
-@contextmanager
-def _rare_garbage_collection() -> Iterator[None]:
-    """Importing makes many objects and no garbage: looking for it took a seventh of the time until scoring started."""
-    before = gc.get_threshold()
     gc.set_threshold(_OBJECTS_BETWEEN_COLLECTIONS)
     try:
         yield
     finally:
-        gc.set_threshold(*before)
+        gc.set_threshold(*collected_after)
+        for variable in ours:
+            os.environ.pop(variable, None)
 
 
 def _open_closed_streams() -> None:

@@ -3,7 +3,7 @@
 import argparse
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
@@ -197,17 +197,10 @@ def _scheme(options: RankOptions) -> str:
         raise UsageError("--quantile belongs to --statistic quantile.")
     if options.break_arena_ties and not options.arena:
         raise UsageError("--break-arena-ties belongs to --arena.")
-    statistic = options.statistic or "mean"
-    match options.scheme:
-        case "aggregate-then-rank":
-            return f"{statistic}-then-rank"
-        case "rank-then-aggregate":
-            if statistic == "quantile":
-                raise UsageError("--scheme rank-then-aggregate takes --statistic mean or median.")
-            return f"rank-then-{statistic}"
-        case "test-then-rank":
-            return "test-then-rank-holm" if options.holm else "test-then-rank"
-    return options.scheme
+    if options.scheme == "rank-then-aggregate" and options.statistic == "quantile":
+        raise UsageError("--scheme rank-then-aggregate takes --statistic mean or median.")
+    scheme = options.scheme.replace("aggregate", options.statistic or "mean")
+    return f"{scheme}-holm" if options.holm else scheme
 
 
 def _cohorts(options: RankOptions) -> "Sequence[Cohort[Any]]":
@@ -235,15 +228,15 @@ def _cohorts(options: RankOptions) -> "Sequence[Cohort[Any]]":
 
 def rank_cohorts(cohorts: "Sequence[Cohort[Any]]", output: Path, wanted: "RankingOptions") -> None:
     """Rank the teams of every cohort, write the rankings and print them."""
-    from podium.tools.ranking import rank as ranks
     from podium.tools.ranking.output import write_consensus, write_ranking, written_at_once
+    from podium.tools.ranking.rank import consensus, rank_all
     from podium.tools.report.page import REPORT_FILE, write_report
     from podium.tools.report.ranking_report import consensus_report, ranking_report
 
+    drawn = rank_all(cohorts, wanted)
+    rankings = [each.ranking for each in drawn]
     are_tasks = len(cohorts) > 1 and cohorts[0].challenge.ranking is None
-    drawn = ranks.rank_tasks(cohorts, wanted) if are_tasks else None
-    rankings = [each.ranking for each in drawn] if drawn else [ranks.rank(cohort, wanted) for cohort in cohorts]
-    agreed = ranks.consensus(drawn, wanted) if drawn else None
+    agreed = consensus(drawn, wanted) if are_tasks else None
     with written_at_once(output) as building, closing(wanted.progress("writing", 2 * len(rankings))) as progress:
         for ranking, folder in zip(rankings, _folders(building, cohorts), strict=True):
             write_ranking(ranking, folder)
@@ -272,100 +265,55 @@ def print_ranking(ranking: "Ranking", output: "Console", printed: set[str]) -> N
     from rich.measure import Measurement
 
     from podium.tools.ranking.output import table_columns
+    from podium.tools.ranking.prose import sentences
+    from podium.tools.ranking.wording import MARK
 
-    columns = table_columns(ranking)
+    division, columns = ", ".join(ranking.division.values()), table_columns(ranking)
+    teams = [(team.rank, f"{team.name} *" if team.finalist else team.name) for team in ranking.teams]
+    made = partial(_final_table, f"{ranking.title} ({division})" if division else ranking.title, teams)
     unbounded = output.options.update(max_width=UNBOUNDED)
-    while (
-        columns[-1].is_optional
-        and Measurement.get(output, unbounded, _final_table(ranking, columns)).maximum > output.width
-    ):
+    while columns[-1].is_optional and Measurement.get(output, unbounded, made(columns)).maximum > output.width:
         columns = columns[:-1]
-    output.print(_final_table(ranking, columns), "")
-    for line in _lines_below(ranking, columns):
+    output.print(made(columns), "")
+    scores = tuple(team.score for team in ranking.teams)
+    hidden = sum(each.values != scores for each in ranking.columns) - sum(each.is_optional for each in columns)
+    is_marked = any(MARK in remark for column in columns for remark in column.remarks)
+    for line in sentences("terminal", ranking=ranking, hidden=hidden, is_marked=is_marked):
         if line not in printed:
             output.print(cell(line))
             printed.add(line)
 
 
-def _final_table(ranking: "Ranking", columns: "Sequence[TableColumn]") -> "Table":
-    division = ", ".join(ranking.division.values())
+def print_consensus(consensus: "Consensus", output: "Console") -> None:
+    """The teams by mean rank over the tasks."""
+    from podium.tools.ranking.output import consensus_columns
+
+    teams = list(zip(consensus.consensus_ranks, consensus.teams, strict=True))
+    output.print(_final_table(f"{consensus.title}: consensus", teams, consensus_columns(consensus)), "")
+    if consensus.kemeny:
+        output.print(cell(f"Kemeny order: {', '.join(consensus.kemeny)}."))
+
+
+def _final_table(title: str, teams: Sequence[tuple[int | None, str]], columns: "Sequence[TableColumn]") -> "Table":
     headings = [each.head if each.is_optional else each.head.replace(" ", "\n", 1) for each in columns]
-    title = f"{ranking.title} ({division})" if division else ranking.title
     made = table(title, "#", "Team", *headings, texts=["Team"])
-    made.columns[1].min_width = min(20, max(len(team.name) for team in ranking.teams) + 2)
-    for number, team in enumerate(ranking.teams):
-        name = team.name + (" *" if team.finalist else "")
-        cells = (cell(_terminal_cell(column, number)) for column in columns)
-        made.add_row("-" if team.rank is None else str(team.rank), cell(name), *cells)
+    made.columns[1].min_width = min(20, max(len(name) for _, name in teams) + 2)
+    for number, (rank, name) in enumerate(teams):
+        cells = (_terminal_cell(column, number) for column in columns)
+        made.add_row("-" if rank is None else str(rank), *map(cell, (name, *cells)))
     return made
 
 
 def _terminal_cell(column: "TableColumn", number: int) -> str:
-    from podium.tools.ranking.output import rank_range
-
-    found = column.cells[number]
-    if found is None:
-        return "-"
-    if isinstance(found, tuple):
-        return rank_range(found, "-")
-    if isinstance(found, str):
-        return found.replace(" (", "\n(")
+    """The cell; below a figure its interval and a remark."""
+    found, interval = column.cells[number], column.interval(number)
+    if not isinstance(found, float):
+        return column.text(number, nothing="-", dash="-").replace(" (", "\n(")
     # Figures of 0 to 1 need more places than those of 0 to 100.
-    largest = max(abs(each) for each in column.cells if isinstance(each, int | float))
+    places = 2 if max(abs(each) for each in column.cells if isinstance(each, float)) > 10 else 3
     remark = column.remarks[number].replace(" resamples", "\nresamples") if column.remarks else ""
-    shown = _figure(found, column.interval(number), places=2 if largest > 10 else 3)
-    return f"{shown}\n{remark}" if remark else shown
-
-
-def _figure(value: float, interval: tuple[float, float] | None, *, places: int) -> str:
-    """The figure, and its interval on a second line."""
-    below = f"\n[{interval[0]:.{places}f}, {interval[1]:.{places}f}]" if interval else ""
-    return f"{value:.{places}f}{below}"
-
-
-def _lines_below(ranking: "Ranking", columns: "Sequence[TableColumn]") -> "Iterator[str]":
-    """Notes first: few cases, doubtful results, teams that are left out; that on a mark only if a column shows it."""
-    from podium.tools.ranking.wording import MARK, confidence_words
-    from podium.tools.ranking.wording import count as count_words
-
-    is_marked = any(MARK in remark for column in columns for remark in column.remarks)
-    yield from (note for note in ranking.notes if is_marked or not note.startswith(MARK))
-    scores = tuple(team.score for team in ranking.teams)
-    hidden = sum(each.values != scores for each in ranking.columns) - sum(each.is_optional for each in columns)
-    if hidden:
-        yield f"{count_words(hidden, 'column is', 'columns are')} not shown here; ranking.csv has all columns."
-    yield f"Rule: {ranking.deciding.words}."
-    if ranking.deciding.score_intervals:
-        yield f"Brackets show {confidence_words(ranking.methods.confidence)} intervals over cases."
-    if any(team.finalist for team in ranking.teams):
-        yield "* ordered by the arena's ratings" if ranking.arena else "* goes on to the arena"
-    if ranking.deciding.stability and ranking.deciding.stability.taus.median is not None:
-        stable = ranking.deciding.stability
-        yield (
-            f"The median Kendall's tau between {stable.replicates:,} bootstrap replicates and this order is "
-            f"{stable.taus.median:.2f}; '1st' is the probability of winning."
-        )
-    if ranking.differences:
-        yield "Teams in the same group do not differ significantly from the group's best team."
-
-
-def print_consensus(consensus: "Consensus", output: "Console") -> None:
-    """The teams by mean rank over the tasks."""
-    from podium.tools.ranking.output import rank_range
-    from podium.tools.ranking.wording import confidence_words
-
-    drawn = [f"Rank {confidence_words(consensus.confidence)}"] if consensus.stability else []
-    made = table(f"{consensus.title}: consensus", "#", "Team", "Mean rank", *drawn, *consensus.tasks, texts=["Team"])
-    for number, team in enumerate(consensus.teams):
-        ends = consensus.mean_rank_intervals[number] if consensus.mean_rank_intervals else None
-        mean = _figure(consensus.mean_ranks[number], ends, places=3)
-        cells = [str(consensus.consensus_ranks[number]), team, mean]
-        if consensus.stability:
-            cells.append(rank_range(consensus.stability.rank_intervals[number], "-"))
-        made.add_row(*map(cell, cells), *(str(ranks[number]) for ranks in consensus.ranks))
-    output.print(made, "")
-    if consensus.kemeny:
-        output.print(cell(f"Kemeny order: {', '.join(consensus.kemeny)}."))
+    below = f"[{interval[0]:.{places}f}, {interval[1]:.{places}f}]" if interval else ""
+    return "\n".join(filter(None, (f"{found:.{places}f}", below, remark)))
 
 
 def _folders(output: Path, cohorts: "Sequence[Cohort[Any]]") -> list[Path]:

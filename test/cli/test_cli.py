@@ -12,7 +12,6 @@ import signal
 import subprocess
 import sys
 import threading
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +27,6 @@ from challenges.carotid_files import (
     write_job,
     write_predictions,
 )
-from evaluating import run_podium
 from places import ROOT
 
 from podium import __version__
@@ -60,12 +58,6 @@ EXTRA_COLUMNS_SCHEMA = {
         },
     },
 }
-
-
-@pytest.fixture
-def podium(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Any:
-    monkeypatch.setenv("COLUMNS", "200")
-    return partial(run_podium, capfd)
 
 
 @pytest.fixture

@@ -158,7 +158,7 @@ def test_the_exit_code_decides_the_answer(code: int, status: int, capsys: pytest
     with serving(lambda: code) as port:
         assert ask(port, "POST", "/invoke", b"x" * 999_999) == (
             status,
-            f"The evaluation ended with exit code {code}; stdout and stderr tell more.\n",
+            f"The evaluation ended with exit code {code}; see stdout and stderr.\n",
         )
     killed = "The evaluation was ended by signal SIGKILL, perhaps because memory ran out.\n"
     assert capsys.readouterr().err == (killed if code == -9 else "")

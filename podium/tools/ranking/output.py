@@ -14,6 +14,7 @@ from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
 
 from podium.errors import UsageError
+from podium.tools.ranking.prose import sentences
 from podium.tools.ranking.result import Consensus, Intervals, Ranking, Row, Stability, json_text, ranking_to_json
 from podium.tools.ranking.wording import (
     NO_VALUE,
@@ -28,19 +29,6 @@ from podium.tools.ranking.wording import (
     undefined_words,
     unscored_words,
 )
-
-_ESCAPES = {
-    "\\": r"\textbackslash{}",
-    "~": r"\textasciitilde{}",
-    "^": r"\textasciicircum{}",
-    "<": r"\textless{}",
-    ">": r"\textgreater{}",
-    "τ": r"$\tau$",
-    "≤": r"$\leq$",
-    "−": "$-$",
-    "†": r"\dag{}",
-    **{character: f"\\{character}" for character in "&%$#_{}"},
-}
 
 CsvColumn = tuple[str, Sequence[object]]  # its name, and a cell per team
 
@@ -165,52 +153,18 @@ def rank_range(ends: tuple[int, int], dash: str) -> str:
     return str(low) if low == high else f"{low}{dash}{high}"
 
 
-# ranking.tex: the final table with booktabs.
-
-
 def ranking_latex(ranking: Ranking) -> str:
-    """The final table for a paper."""
+    """ranking.tex: the final table for a paper."""
     columns = table_columns(ranking)
-    lines = []
-    for number, team in enumerate(ranking.teams):
-        cells = ["--" if team.rank is None else str(team.rank), latex_escape(team.name)]
-        for column in columns:
-            text, ends = (
-                column.text(number, nothing="--", dash="--"),
-                column.interval_text(number).replace(" to ", ", "),
-            )
-            remark = column.remarks[number] if column.remarks and isinstance(column.cells[number], int | float) else ""
-            cells.append(latex_escape(f"{text}{f' [{ends}]' if ends else ''}{f' ({remark})' if remark else ''}"))
-        lines.append(" & ".join(cells) + r" \\")
-    head = ["Rank", "Team", *(latex_escape(column.head) for column in columns)]
-    caption = f"{latex_escape(ranking.title)}: {latex_escape(ranking.deciding.words)}."
-    if ranking.deciding.score_intervals:
-        confidence = confidence_words(ranking.methods.confidence).replace(" %", r"\,\%")
-        caption += f" Brackets show {confidence} bootstrap intervals."
-    if ranking.deciding.stability:
-        caption += " The column 1st is the probability of winning."
-    return "\n".join(
-        [
-            "% needs \\usepackage{booktabs}",
-            r"\begin{table}",
-            rf"\caption{{{caption}}}",
-            r"\centering",
-            rf"\begin{{tabular}}{{rl{'r' * len(columns)}}}",
-            r"\toprule",
-            " & ".join(head) + r" \\",
-            r"\midrule",
-            *lines,
-            r"\bottomrule",
-            r"\end{tabular}",
-            r"\end{table}",
-            "",
-        ]
-    )
+    rows = [[_latex_cell(column, number) for column in columns] for number in range(len(ranking.teams))]
+    return "\n".join((*sentences("latex", ranking=ranking, columns=columns, rows=rows), ""))
 
 
-def latex_escape(text: str) -> str:
-    """Text that LaTeX prints literally."""
-    return "".join(_ESCAPES.get(character, character) for character in text)
+def _latex_cell(column: TableColumn, team: int) -> str:
+    ends = column.interval_text(team).replace(" to ", ", ")
+    remark = column.remarks[team] if column.remarks and isinstance(column.cells[team], int | float) else ""
+    text = column.text(team, nothing="--", dash="--")
+    return f"{text}{f' [{ends}]' if ends else ''}{f' ({remark})' if remark else ''}"
 
 
 # Files.

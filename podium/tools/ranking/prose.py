@@ -30,6 +30,11 @@ def sentences(template: str, **content: Any) -> tuple[str, ...]:
     return tuple(line for line in lines if line)
 
 
+def paragraph(template: str, **content: Any) -> str:
+    """All lines of a template as one paragraph."""
+    return " ".join(sentences(template, **content))
+
+
 @cache
 def _environment() -> "Environment":
     from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -42,8 +47,9 @@ def _environment() -> "Environment":
         lstrip_blocks=True,
         auto_reload=False,
     )
-    filters = {"chance": wording.chance, "confidence": wording.confidence_words, "count": wording.count}
-    environment.filters |= {**filters, "listed": listed}
+    filters: dict[str, Any] = {name: getattr(wording, name) for name in ("chance", "count", "figure", "fixed")}
+    filters |= {"confidence": wording.confidence_words, "latex": wording.latex_escape, "listed": listed, "zip": zip}
+    environment.filters |= filters
     names = ("FEW_CASES", "MARK", "MOST_UNDEFINED", "NO_VALUE", "unscored_words", "with_interval")
     environment.globals |= {name: getattr(wording, name) for name in names}
     environment.globals |= {"MOST_TEAMS": MOST_TEAMS, "NARROW_BELOW": NARROW_BELOW, "OFFICIAL": OFFICIAL}

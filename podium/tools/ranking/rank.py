@@ -129,20 +129,24 @@ def rank_paths(
     Returns:
         One ranking for every part that is ranked on its own, such as a regime or a task; most challenges have one.
     """
-    wanted = options or RankingOptions()
+    cohorts: Sequence[Cohort[Any]]
     if table is None:
-        return [rank(cohort, wanted) for cohort in read_cohorts([Path(path) for path in paths])]
-    (path,) = paths
-    return [each.ranking for each in rank_tasks(table_cohorts(read_score_table(Path(path)), table), wanted)]
+        cohorts = read_cohorts([Path(path) for path in paths])
+    else:
+        (path,) = paths
+        cohorts = table_cohorts(read_score_table(Path(path)), table)
+    return [each.ranking for each in rank_all(cohorts, options or RankingOptions())]
 
 
-def rank_tasks(cohorts: Sequence[Cohort[Any]], options: RankingOptions) -> list[DrawnRanking]:
-    """Every task. Tasks with the same cases draw the same ones, so that what their figures share is kept; the others
-    have seeds of their own."""
+def rank_all(cohorts: Sequence[Cohort[Any]], options: RankingOptions) -> list[DrawnRanking]:
+    """Every cohort. Tasks of a table that have the same cases draw the same ones, so that what their figures share is
+    kept; the others have seeds of their own."""
     seeds: dict[frozenset[str], int] = {}
     rankings = []
     for cohort in cohorts:
-        seed = seeds.setdefault(cohort.files[0].cases, options.seed + len(seeds))
+        seed = options.seed
+        if cohort.challenge.ranking is None:
+            seed = seeds.setdefault(cohort.files[0].cases, seed + len(seeds))
         rankings.append(rank_with_replicates(cohort, replace(options, seed=seed)))
     return rankings
 
@@ -399,7 +403,7 @@ def aggregate_columns(
             title=column.title,
             direction=column.direction,
             headline=column.headline,
-            values=tuple(_known_figure(figures, column) for figures in facts.aggregates),
+            values=tuple(known_figure(figures, column) for figures in facts.aggregates),
             errors=tuple(figure_at(figures, column.error_path) for figures in facts.aggregates)
             if column.error_path
             else None,
@@ -425,7 +429,8 @@ def aggregate_columns(
     return tuple(column for column in columns if any(value is not None for value in column.values))
 
 
-def _known_figure(aggregates: Figures, column: Column) -> float | None:
+def known_figure(aggregates: Figures, column: Column) -> float | None:
+    """The figure of a column; None where it is unknown, such as the time that nobody measured."""
     is_unknown = column.known_path and figure_at(aggregates, column.known_path) == 0
     return None if is_unknown else figure_at(aggregates, column.path)
 
@@ -438,7 +443,7 @@ def _intervals(facts: Facts, column: Column, drawn: Floats, options: RankingOpti
             cases = [values[~np.isnan(values)] for values in table.values]
             found = tuple(median_interval(values, confidence=options.confidence) for values in cases)
     return tuple(
-        None if _known_figure(figures, column) is None else interval
+        None if known_figure(figures, column) is None else interval
         for figures, interval in zip(facts.aggregates, found, strict=True)
     )
 

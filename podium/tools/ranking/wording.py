@@ -18,6 +18,19 @@ MARK = "†"
 MOST_UNDEFINED = 0.05
 """The share of undefined replicates from which on an interval is marked."""
 
+_ESCAPES = {
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    "τ": r"$\tau$",
+    "≤": r"$\leq$",
+    "−": "$-$",
+    "†": r"\dag{}",
+    **{character: f"\\{character}" for character in "&%$#_{}"},
+}
+
 # Figures.
 
 
@@ -126,12 +139,6 @@ def unscored_words(failed: int, missing: int) -> str:
     return ", ".join(f"{number} {what}" for number, what in ((failed, "failed"), (missing, "missing")) if number)
 
 
-def sentence(words: str) -> str:
-    """Words with a capital at the start and a full stop at the end."""
-    words = words.strip()
-    return words[:1].upper() + words[1:] + ("" if words.endswith((".", "!", "?")) else ".")
-
-
 def count(number: int, one: str, many: str | None = None) -> str:
     """`1 case`, `2 cases`, `1,000 cases`."""
     return f"{number:,} {one if number == 1 else many or one + 's'}"
@@ -148,3 +155,8 @@ def on_one_line(text: str, longest: int | None = None) -> str:
         return line
     end = (longest - 1) // 2
     return f"{line[: longest - 1 - end].rstrip()}…{line[len(line) - end :].lstrip()}"
+
+
+def latex_escape(text: str) -> str:
+    """Text that LaTeX prints literally."""
+    return "".join(_ESCAPES.get(character, character) for character in text)

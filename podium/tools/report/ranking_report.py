@@ -13,7 +13,6 @@ from podium.tools.ranking.result import Consensus, Ranking, Significance, Stabil
 from podium.tools.ranking.wording import (
     NOTHING,
     Interval,
-    chance,
     column_decimals,
     confidence_words,
     count,
@@ -23,7 +22,6 @@ from podium.tools.ranking.wording import (
     on_one_line,
     percent,
     probability,
-    sentence,
 )
 from podium.tools.report import vega
 from podium.tools.report.exhibits import (
@@ -44,7 +42,7 @@ from podium.tools.report.exhibits import (
 from podium.tools.report.overlays import CasePictures
 from podium.tools.report.page import REPORT_FILE, Drawings, Exhibit, Report, Section, Table, render
 from podium.tools.report.tables import (
-    arena_tables,
+    arena_table,
     calibration_tables,
     consensus_table,
     differences_table,
@@ -53,23 +51,6 @@ from podium.tools.report.tables import (
     team_pages,
 )
 from podium.tools.report.vega import Spec, Teams, f, layer, layered, o, q, tips
-
-REFERENCES = (
-    "Wiesenfarth M, Reinke A, Landman BA, et al. Methods and open-source toolkit for analyzing and visualizing "
-    "challenge results. Scientific Reports 11, 2369 (2021).",
-    "Maier-Hein L, Eisenmann M, Reinke A, et al. Why rankings of biomedical image analysis competitions should be "
-    "interpreted with care. Nature Communications 9, 5217 (2018).",
-    "Efron B. Bootstrap methods: another look at the jackknife. The Annals of Statistics 7, 1-26 (1979).",
-    "Wilcoxon F. Individual comparisons by ranking methods. Biometrics Bulletin 1, 80-83 (1945).",
-    "Holm S. A simple sequentially rejective multiple test procedure. Scandinavian Journal of Statistics 6, "
-    "65-70 (1979).",
-    "Kendall MG. The treatment of ties in ranking problems. Biometrika 33, 239-251 (1945).",
-)
-
-CALIBRATION_REFERENCES = (
-    "Angelopoulos AN, Duchi JC, Zrnic T. PPI++: Efficient prediction-powered inference. arXiv:2311.01453 (2023).",
-)
-
 
 _METRIC_WORDS = (
     "In every chart, teams are in the order of the ranking. A failed or missing case has the value that the rules give "
@@ -84,39 +65,39 @@ def ranking_report(ranking: Ranking, pictures: CasePictures | None = None) -> Re
     values = case_values(ranking)
     teams = Teams([team.name for team in ranking.teams], [team.rank for team in ranking.teams])
     figures = Drawings(teams)
-    stability = [differences_table(ranking), _scheme_taus(ranking)]
+    stability, rule = [differences_table(ranking), _scheme_taus(ranking)], ranking.deciding.words
     sections = [
         Section(
             *("ranking", "Ranking", "Ranking"),
-            words=[sentence(ranking.deciding.words)],
+            words=[f"{rule[:1].upper()}{rule[1:]}."],
             notes=ranking.notes,
             final=final_table(ranking),
             exhibits=figures.add_all(_scores(ranking, teams)),
         ),
         Section(
             *("stability", "How certain?", "How certain is this ranking?"),
-            words=_stability_words(ranking),
+            words=sentences("stability", ranking=ranking, shown=MOST_DETAILED),
             tables=[table for table in stability if table],
             exhibits=figures.add_all(_stability_exhibits(ranking, teams)),
         ),
     ]
     if arena := ranking.arena:
-        words, table = arena_tables(arena, ranking.teams)
+        words, table = sentences("arena", arena=arena), arena_table(arena, ranking.teams)
         rows = [(row, "", each.bradley_terry, each.interval) for row, each in enumerate(arena.teams) if each]
         caption = "Ratings from the votes, with their intervals."
         exhibits = figures.add_all(intervals("Bradley-Terry ratings", caption, teams, rows))
         sections.append(Section("arena", "Arena", "The arena", words, tables=[table], exhibits=exhibits))
     if judged := ranking.calibration:
-        words = [*sentences("calibration", calibration=judged), *judged.notes]
+        words = (*sentences("calibration", calibration=judged), *judged.notes)
         exhibits = figures.add_all(_judge_exhibits(ranking, teams))
         title = "The judge and the clinicians"
         sections.append(Section("judge", "Judge", title, words, tables=calibration_tables(judged), exhibits=exhibits))
     if exhibits := figures.add_all(metric_exhibits(ranking, teams, values)):
         sections.append(Section("metrics", "Metrics", "Metric by metric", [_METRIC_WORDS], exhibits=exhibits))
     if exhibits := figures.add_all(_rank_exhibits(ranking, teams, values)):
-        words, metrics = ["The ranks of the teams within each case."], sum(each.in_schemes for each in values)
+        words, metrics = ("The ranks of the teams within each case.",), sum(each.in_schemes for each in values)
         if metrics > MOST_DETAILED:
-            words.append(f"{MOST_DETAILED} of {metrics} metrics are shown, in the order of the ranking's rule.")
+            words += (f"{MOST_DETAILED} of {metrics} metrics are shown, in the order of the ranking's rule.",)
         sections.append(Section("cases", "Cases", "Case by case", words, exhibits=exhibits))
     sections += [
         Section("teams", "Teams", "Team by team", notes=pictures.notes, teams=team_pages(ranking, values, pictures)),
@@ -124,7 +105,7 @@ def ranking_report(ranking: Ranking, pictures: CasePictures | None = None) -> Re
             *("methods", "Methods", "Methods"),
             words=[" ".join(ranking.methods.sentences)],
             tables=[_settings(ranking)],
-            references=(*REFERENCES, *(CALIBRATION_REFERENCES if ranking.calibration else ())),
+            references=sentences("references", ranking=ranking),
         ),
     ]
     about = {"kicker": "Ranking", "heading": ranking.title, "facts": _facts(ranking)}
@@ -191,33 +172,6 @@ def _judge_exhibits(ranking: Ranking, teams: Teams) -> list[Exhibit]:
         "The share of comparisons that each team wins by the clinicians' votes, by the judge, and by both together."
     )
     return intervals("Comparisons won", caption, teams, rows)
-
-
-def _stability_words(ranking: Ranking) -> list[str]:
-    deciding, stability = ranking.deciding, ranking.deciding.stability
-    if stability is None:
-        words = [sentence(deciding.why_no_stability or "This ranking could not be bootstrapped.")]
-    else:
-        wins, taus = stability.win_probabilities, stability.taus
-        best, replicates = int(np.argmax(wins)), count(stability.replicates, "replicate")
-        compared = (
-            f"Over {replicates}, the median Kendall's τ-b to the ranking above is "
-            f"{fixed(taus.median, 2)} (quartiles {fixed(taus.lower_quartile, 2)} to {fixed(taus.upper_quartile, 2)})."
-            if taus.median is not None
-            else f"None of {replicates} has an order that can be compared with the one above."
-        )
-        words = [
-            f"With other cases of the same kind, {ranking.teams[best].name} would have won with a probability of "
-            f"{chance(wins[best], cases=len(ranking.cases))}. {compared}"
-        ]
-    for scheme in ranking.schemes:
-        if scheme.why_no_stability and scheme is not deciding:
-            words.append(f"{scheme.title}: {sentence(scheme.why_no_stability)}")
-    if len(ranking.significance) > MOST_DETAILED:
-        words.append(
-            f"Significance maps: {MOST_DETAILED} of {len(ranking.significance)} are shown; ranking.json has all."
-        )
-    return words
 
 
 def _stability_exhibits(ranking: Ranking, teams: Teams) -> list[Exhibit]:
@@ -299,18 +253,11 @@ def consensus_report(consensus: Consensus, folders: Sequence[str]) -> Report:
     ranks = np.array([consensus.consensus_ranks, *consensus.ranks], dtype=np.float64).T
     drawn.append(rank_lines(teams, ["Consensus", *consensus.tasks], ranks, what="task"))
     taus = {"Task": consensus.tasks, "Kendall's τ-b to the consensus": [fixed(tau, 2) for tau in consensus.task_taus]}
-    words = ["Teams are ranked by the mean of their ranks in the tasks."]
-    if consensus.kemeny is not None:
-        pairs = len(consensus.teams) * (len(consensus.teams) - 1) // 2 * len(consensus.tasks)
-        words.append(
-            f"The Kemeny order is {', '.join(consensus.kemeny)}: it contradicts {consensus.kemeny_disagreements} of "
-            f"the {pairs} comparisons of two teams in a task, and no order contradicts fewer."
-        )
     links = [(task, f"{quote(folder)}/{REPORT_FILE}") for task, folder in zip(consensus.tasks, folders, strict=True)]
     sections = [
         Section(
             *("ranking", "Ranking", "Ranking"),
-            words=words,
+            words=sentences("kemeny", consensus=consensus),
             links=links,
             final=consensus_table(consensus),
         ),

@@ -19,8 +19,8 @@ from podium.metrics.displacement import stretched
 from podium.platform.metrics_file import CaseResult, Status
 from podium.tools.ranking.documents import Cohort, TeamFile
 from podium.tools.ranking.facts import figure_at, gather_facts
-from podium.tools.ranking.rank import Bootstrap, aggregate_columns
-from podium.tools.ranking.result import NARROW_BELOW
+from podium.tools.ranking.prose import paragraph
+from podium.tools.ranking.rank import Bootstrap, aggregate_columns, known_figure
 from podium.tools.ranking.schemes import RankingOptions
 from podium.tools.ranking.wording import (
     NO_VALUE,
@@ -30,7 +30,6 @@ from podium.tools.ranking.wording import (
     figure,
     on_one_line,
     undefined_words,
-    unscored_words,
 )
 from podium.tools.report import vega
 from podium.tools.report.exhibits import (
@@ -76,15 +75,10 @@ def submission_report(file: TeamFile, challenge: AnyChallenge, pictures: CasePic
     notes = []
     if not content.results:
         notes.append("The organisers publish no per-case results, so only the scores can be shown.")
-    sections = [Section("result", "Result", "Result", [_summary(file)], notes, tables=[scores])]
+    sections = [Section("result", "Result", "Result", [paragraph("submission", counts=counts)], notes, tables=[scores])]
     cases = _cases(file, metrics, {each.row for each in overlays})
     if cases.rows:
-        words = f"Failed and missing cases come first, then the worst {metrics[0].title}." if metrics else ""
-        if any(row.status != "scored" for row in content.results):
-            words += (
-                " Each failed or missing case counts with the worst value of everything that teams are ranked by. Fix "
-                "them first: nothing else gains as much."
-            )
+        words = paragraph("submission_cases", counts=counts, metrics=metrics)
         sections.append(Section("cases", "Cases", "Cases", [words], pictures.notes, cases=cases, overlays=overlays))
     distributions = (
         distribution(metric, [(row.case, row.status, value_of(row, metric)) for row in content.results], column=column)
@@ -101,8 +95,16 @@ def submission_report(file: TeamFile, challenge: AnyChallenge, pictures: CasePic
     ):
         if exhibits:
             sections.append(Section(anchor, nav, title, exhibits=figures.add_all(exhibits)))
+    methods = paragraph(
+        "submission_methods",
+        content=content,
+        metrics=metrics,
+        confidence=CONFIDENCE,
+        replicates=REPLICATES,
+        podium_version=__version__,
+    )
     settings = settings_table(content.settings)
-    sections.append(Section("methods", "Methods", "Methods", [_methods(file, metrics)], tables=[settings]))
+    sections.append(Section("methods", "Methods", "Methods", [methods], tables=[settings]))
     numbers = {"Cases": counts.expected, "Scored": counts.scored, "Failed": counts.failed, "Missing": counts.missing}
     facts = [("Submission", file.team), ("Version", content.version)]
     facts += [(name, f"{number:,}") for name, number in numbers.items()]
@@ -154,17 +156,6 @@ def worst_of_submission(file: TeamFile, challenge: AnyChallenge) -> dict[str, st
     return {}
 
 
-def _summary(file: TeamFile) -> str:
-    counts = file.content.counts
-    words = f"{counts.scored} of {count(counts.expected, 'case')} were scored."
-    if unscored := unscored_words(counts.failed, counts.missing).replace(", ", " and "):
-        words += f" {unscored}: each counts with the worst value of everything that teams are ranked by."
-    if counts.unmatched:
-        files = count(counts.unmatched, "submitted file or job", "submitted files or jobs")
-        words += f" {files} did not belong to any case."
-    return words
-
-
 def _scores(challenge: AnyChallenge, aggregates: Figures, intervals: Mapping[str, str]) -> Table:
     rows = []
     ranked = {each.path for each in challenge.ranking.criteria}
@@ -172,10 +163,8 @@ def _scores(challenge: AnyChallenge, aggregates: Figures, intervals: Mapping[str
         value = figure_at(aggregates, column.path)
         spread = figure_at(aggregates, column.error_path) if column.error_path else None
         if value is not None:
-            is_unknown = column.known_path and figure_at(aggregates, column.known_path) == 0
-            shown = "unknown" if is_unknown else figure(value, 5)
-            ends = NOTHING if is_unknown else intervals.get(column.path, NOTHING)
-            rows.append((column.title, shown, ends, figure(spread), column.direction))
+            shown = "unknown" if known_figure(aggregates, column) is None else figure(value, 5)
+            rows.append((column.title, shown, intervals.get(column.path, NOTHING), figure(spread), column.direction))
         elif column.path in ranked:
             rows.append((column.title, NO_VALUE, NOTHING, NOTHING, column.direction))
     head = ("Figure", "Value", f"{confidence_words(CONFIDENCE)} interval", "SD over cases", "Better is")
@@ -242,28 +231,6 @@ def _cases(file: TeamFile, metrics: Sequence[Metric], pictures: Collection[str])
     ]
     head = ("Case", "Status", *map(title_of, metrics))
     return CasesOfTeam(team=0, name=file.team, head=head, rows=rows, note=shown_words(len(rows), len(order)))
-
-
-def _methods(file: TeamFile, metrics: Sequence[Metric]) -> str:
-    content = file.content
-    words = (
-        f"Scored by the rules of '{content.challenge}', version {content.version}; report made by Podium {__version__}."
-    )
-    ranges = [
-        f"{each.title} {figure(each.lowest)} to {figure(each.highest)}{f' {each.unit}' if each.unit else ''} "
-        f"({each.direction} is better)"
-        for each in metrics
-    ]
-    if ranges:
-        words += f" Ranges: {'; '.join(ranges)}."
-    if content.results:
-        words += (
-            f" Intervals are {confidence_words(CONFIDENCE)} percentiles of {REPLICATES:,} bootstrap replicates over "
-            "the cases; figures that do not come from the cases, such as the time, have none."
-        )
-        if len(content.results) < NARROW_BELOW:
-            words += f" Over fewer than {NARROW_BELOW} cases (here {len(content.results)}) they are too narrow."
-    return words + " Quartiles are by linear interpolation."
 
 
 # The charts.

@@ -12,7 +12,7 @@ from podium.errors import listed
 from podium.metrics.declaration import Metric
 from podium.tools.ranking.calibration import Calibration, figure_rows, team_rows
 from podium.tools.ranking.output import consensus_columns, table_columns
-from podium.tools.ranking.prose import sentences
+from podium.tools.ranking.prose import paragraph
 from podium.tools.ranking.result import Arena, Consensus, Ranking, Team
 from podium.tools.ranking.wording import (
     NO_VALUE,
@@ -56,7 +56,7 @@ def final_table(ranking: Ranking) -> dict[str, Any]:
         }
         for number, team in enumerate(ranking.teams)
     ]
-    note, files = " ".join(sentences("table_note", ranking=ranking)), {"CSV": "ranking.csv", "LaTeX": "ranking.tex"}
+    note, files = paragraph("table_note", ranking=ranking), {"CSV": "ranking.csv", "LaTeX": "ranking.tex"}
     return {"columns": table_columns(ranking), "rows": rows, "note": note, "files": files}
 
 
@@ -105,15 +105,8 @@ def _group_words(better: Team, worse: Team, interval: Interval | None) -> str:
     return f"same (p = {probability(worse.group_p)})" if interval and interval[0] * interval[1] > 0 else "same"
 
 
-def arena_tables(arena: Arena, teams: Sequence[Team]) -> tuple[list[str], Table]:
-    """Sentences on the arena, and its figures of every finalist."""
-    words = []
-    if arena.votes is not None and arena.raters is not None and arena.cases is not None:
-        words.append(f"{arena.raters} raters gave {arena.votes:,} votes on {arena.cases} cases.")
-    if arena.stop_rule_holds:
-        words.append("The stop rule holds.")
-    elif arena.stop_rule_holds is not None:
-        words.append(" ".join(["The stop rule does not hold.", *arena.stop_rule_missing]))
+def arena_table(arena: Arena, teams: Sequence[Team]) -> Table:
+    """The arena's figures of every finalist."""
     finalists = [(team, found) for team, found in zip(teams, arena.teams, strict=True) if found is not None]
     counts = {
         name.capitalize(): [figure(getattr(found, name)) for _, found in finalists]
@@ -127,7 +120,7 @@ def arena_tables(arena: Arena, teams: Sequence[Team]) -> tuple[list[str], Table]
         "Its interval": [interval_words(found.interval, 1) or NOTHING for _, found in finalists],
         **counts,
     }
-    return words, Table.of(columns, "The finalists in the arena")
+    return Table.of(columns, "The finalists in the arena")
 
 
 def calibration_tables(calibration: Calibration) -> list[Table]:
@@ -177,7 +170,7 @@ def team_pages(ranking: Ranking, values: Sequence[CaseValues], pictures: CasePic
             "anchor": anchor(row),
             "rank": rank_words(team),
             "name": team.name,
-            "summary": " ".join(sentences("team", ranking=ranking, row=row, decimals=decimals, titles=titles)),
+            "summary": paragraph("team", ranking=ranking, row=row, decimals=decimals, titles=titles),
             "strengths": _strengths(row, values),
             "standing": _standing(row, values),
             "cases": _team_cases(ranking, values, row, {each.row for each in pictures.of(team.name)}),

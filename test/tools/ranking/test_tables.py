@@ -12,7 +12,7 @@ from tools.ranking.files import TEAMS, VALUES
 
 from podium.cli.main import main
 from podium.errors import UsageError
-from podium.tools.ranking.rank import consensus, rank, rank_paths, rank_tasks
+from podium.tools.ranking.rank import consensus, rank, rank_all, rank_paths
 from podium.tools.ranking.result import Ranking, ranking_from_json
 from podium.tools.ranking.schemes import RankingOptions
 from podium.tools.ranking.tables import ScoreTable, TableOptions, _keys, read_score_table, table_cohorts
@@ -232,7 +232,7 @@ TASKS = "team,case,task,value\n" + "".join(
 def test_the_consensus_of_several_tasks(tmp_path: Path) -> None:
     cohorts = table_cohorts(table(tmp_path, TASKS), TableOptions(directions={"": "higher"}))
     assert [cohort.division for cohort in cohorts] == [{"task": "liver"}, {"task": "spleen"}, {"task": "../kidney"}]
-    found = consensus(rank_tasks(cohorts, FEW), FEW)
+    found = consensus(rank_all(cohorts, FEW), FEW)
     assert found.teams == ("a", "b", "c")
     assert found.ranks == ((1, 2, 3), (1, 3, 2), (3, 1, 2))
     assert found.mean_ranks == pytest.approx((5 / 3, 2, 7 / 3))
@@ -247,7 +247,7 @@ def test_the_consensus_of_several_tasks(tmp_path: Path) -> None:
 def test_a_team_that_a_task_lacks_misses_all_of_its_cases(tmp_path: Path) -> None:
     text = "team,case,task,value\na,1,x,1\nb,1,x,2\na,1,y,1\n"
     cohorts = table_cohorts(table(tmp_path, text), HIGHER)
-    found = consensus(rank_tasks(cohorts, FEW), FEW)
+    found = consensus(rank_all(cohorts, FEW), FEW)
     assert found.ranks == ((2, 1), (1, 2))
     assert found.consensus_ranks == (1, 1)
 

@@ -55,6 +55,13 @@ def browser() -> Iterator[Browser]:
         yield opened
 
 
+@pytest.fixture(autouse=True)
+def _close_pages(browser: Browser) -> Iterator[None]:
+    yield
+    for context in browser.contexts:
+        context.close()
+
+
 @pytest.fixture(scope="module")
 def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     mask = np.eye(8, dtype=bool)
@@ -138,7 +145,6 @@ def test_nothing_is_clipped_without_a_hint(browser: Browser, pages: dict[str, Pa
         assert not any(frame["scrolls"] for frame in frames)
     if look == "desktop":
         assert not any(frame["scrolls"] for frame in frames if "strengths and weaknesses" in frame["label"])
-    page.close()
 
 
 @pytest.mark.parametrize("look", LOOKS)
@@ -147,7 +153,6 @@ def test_axe_finds_no_fault(browser: Browser, pages: dict[str, Path], look: str)
     found = Axe().run(page).response["violations"]
     faults = [f"{one['id']}: {one['help']} {node['html'][:200]}" for one in found for node in one["nodes"]]
     assert faults == []
-    page.close()
 
 
 @pytest.mark.parametrize("name", ["golden", "hostile", "many"])
@@ -157,7 +162,6 @@ def test_charts_are_live_under_a_policy_without_eval(browser: Browser, pages: di
     assert page.locator(".live svg").count() > 7
     assert page.locator(".still svg:visible").count() == 0, "drawings in advance make room"
     assert page.locator("img, .live script").count() == 0, "names are data"
-    page.close()
 
 
 def test_a_team_is_highlighted_in_all_charts_and_in_the_table(browser: Browser, pages: dict[str, Path]) -> None:
@@ -174,7 +178,6 @@ def test_a_team_is_highlighted_in_all_charts_and_in_the_table(browser: Browser, 
     until(page, "document.querySelector('#pick').value === '1'")
     page.locator("#figure-podium-plot-dice .live .role-legend-label text").first.click()
     until(page, "document.querySelector('#pick').value === '0'")
-    page.close()
 
 
 def test_a_dot_says_what_it_is_and_leads_to_its_row(browser: Browser, pages: dict[str, Path]) -> None:
@@ -190,7 +193,6 @@ def test_a_dot_says_what_it_is_and_leads_to_its_row(browser: Browser, pages: dic
     dots.nth(worst).click()
     until(page, "location.hash === '#team-4-3'")
     assert page.locator("tr:target").inner_text().startswith("c3")
-    page.close()
 
 
 def test_from_the_ranking_to_a_team_to_a_case_to_its_picture_and_back(browser: Browser, pages: dict[str, Path]) -> None:
@@ -202,7 +204,6 @@ def test_from_the_ranking_to_a_team_to_a_case_to_its_picture_and_back(browser: B
     assert page.locator("tr:target").inner_text().startswith("c8")
     page.locator("article", has=page.locator("tr:target")).get_by_text("Back to the ranking").click()
     assert page.evaluate("location.hash") == "#ranking"
-    page.close()
 
 
 def test_tables_of_cases_sort_and_filter(browser: Browser, pages: dict[str, Path]) -> None:
@@ -223,7 +224,6 @@ def test_tables_of_cases_sort_and_filter(browser: Browser, pages: dict[str, Path
     assert article.locator("[role=status]").inner_text() == "1 of 8 cases shown"
     page.locator(".final thead button", has_text="Team").click()
     assert [name[0] for name in page.locator(".final tbody th").all_inner_texts()] == ["A", "B", "C", "D"]
-    page.close()
 
 
 def test_teams_and_metrics_are_chosen(browser: Browser, pages: dict[str, Path]) -> None:
@@ -244,7 +244,6 @@ def test_teams_and_metrics_are_chosen(browser: Browser, pages: dict[str, Path]) 
         f"document.querySelectorAll('figure[data-metric]:not([hidden]) .role-axis-label text').length < {before - 15}",
     )
     assert page.locator(".final tbody tr:visible").count() == 1
-    page.close()
 
 
 def test_without_javascript_everything_is_there(browser: Browser, pages: dict[str, Path]) -> None:
@@ -259,7 +258,6 @@ def test_without_javascript_everything_is_there(browser: Browser, pages: dict[st
         page.locator("figure:has(.still:empty) table:visible").count()
         == page.locator("figure:has(.still:empty)").count()
     )
-    page.close()
 
 
 @pytest.mark.parametrize("name", ["golden", "hostile", "many", "judged", "consensus"])
@@ -272,7 +270,6 @@ def test_printed_pages_fit_their_paper(browser: Browser, pages: dict[str, Path],
     assert page.evaluate("document.documentElement.scrollWidth") <= 688
     wide = "[...document.querySelectorAll('main *')].filter(one => one.getBoundingClientRect().right > 689)"
     assert page.evaluate(f"{wide}.map(one => one.outerHTML.slice(0, 90))") == []
-    page.close()
 
 
 def test_three_intervals_of_a_team_stand_close_together(browser: Browser, pages: dict[str, Path]) -> None:
@@ -280,7 +277,6 @@ def test_three_intervals_of_a_team_stand_close_together(browser: Browser, pages:
     box = page.locator("#figure-comparisons-won .live svg").bounding_box()
     assert box
     assert box["height"] < 4 * 100
-    page.close()
 
 
 def test_a_consensus_leads_to_its_tasks(browser: Browser, pages: dict[str, Path]) -> None:
@@ -290,7 +286,6 @@ def test_a_consensus_leads_to_its_tasks(browser: Browser, pages: dict[str, Path]
     assert page.locator(".final tbody th").all_inner_texts() == [HOSTILE[0], *HOSTILE[2:]]
     page.get_by_role("link", name="Liver & spleen").click()
     assert page.get_by_role("heading", level=1).inner_text() == "Four teams, eight cases"
-    page.close()
 
 
 def test_printed_pages_are_light_and_have_no_tools(browser: Browser, pages: dict[str, Path]) -> None:
@@ -298,21 +293,25 @@ def test_printed_pages_are_light_and_have_no_tools(browser: Browser, pages: dict
     page.emulate_media(media="print")
     assert page.evaluate("getComputedStyle(document.documentElement).backgroundColor") == "rgb(255, 255, 255)"
     assert page.locator("#tools:visible, nav:visible, .tools:visible, .downloads:visible").count() == 0
-    page.close()
 
 
 # Overlays: enlarged by a click and by the keyboard, without a script.
 
 
 @pytest.fixture(scope="module")
-def overlays(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> BrowserPage:
+def overlay_report(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("overlays")
     ground_truth, submission = ROOT / "ground-truth/lesions", ROOT / "test/submissions/lesions/ember"
     assert evaluate_command(submission, ground_truth, folder) == 0
     options = ["--images", ROOT / "test/images/lesions", "--submission", submission, "--ground-truth", ground_truth]
     assert main(["report", str(folder / "metrics.json"), *map(str, options)]) == 0
+    return folder / "report.html"
+
+
+@pytest.fixture
+def overlays(browser: Browser, overlay_report: Path) -> BrowserPage:
     page = browser.new_page(**DESKTOP)
-    page.goto((folder / "report.html").as_uri())
+    page.goto(overlay_report.as_uri())
     return page
 
 

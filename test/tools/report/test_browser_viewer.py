@@ -40,6 +40,13 @@ def browser() -> Iterator[Browser]:
         yield opened
 
 
+@pytest.fixture(autouse=True)
+def _close_pages(browser: Browser) -> Iterator[None]:
+    yield
+    for context in browser.contexts:
+        context.close()
+
+
 @pytest.fixture(scope="module")
 def report(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Path:  # noqa: ARG001  (skips without one)
     folders = (ROOT / "test/submissions/lesions/ember", ROOT / "ground-truth/lesions")
@@ -103,7 +110,6 @@ def test_errors_and_the_reference_are_drawn_under_the_policy(browser: Browser, r
     assert [address for address in asked if not address.startswith(("file:", "data:"))] == []
     found = Axe().run(page, context="details.viewer")
     assert found.violations_count == 0, found.generate_report()
-    page.close()
 
 
 def test_labels_of_a_declared_challenge_are_drawn_without_images(browser: Browser, tmp_path: Path) -> None:
@@ -119,7 +125,6 @@ def test_labels_of_a_declared_challenge_are_drawn_without_images(browser: Browse
     expect(viewer).to_have_attribute("data-shown", "reference")
     assert share(viewer, "agreed") < agreed / 2
     assert said == []
-    page.close()
 
 
 def test_one_canvas_is_drawn_at_a_time(browser: Browser, report: Path) -> None:
@@ -131,7 +136,6 @@ def test_one_canvas_is_drawn_at_a_time(browser: Browser, report: Path) -> None:
     expect(page.locator("details.viewer[open]")).to_have_count(1)
     open_viewer(page)
     expect(page.locator("canvas")).to_have_count(1)
-    page.close()
 
 
 def test_without_webgl2_and_without_javascript_the_pictures_remain(browser: Browser, report: Path) -> None:
@@ -141,9 +145,7 @@ def test_without_webgl2_and_without_javascript_the_pictures_remain(browser: Brow
     expect(page.get_by_text("This browser cannot draw volumes: it has no WebGL2.")).to_have_count(4)
     assert page.locator("details.viewer").count() == 0
     assert page.locator(".panel svg:visible").count() > 4
-    page.close()
     page = browser.new_page(java_script_enabled=False)
     page.goto(report.as_uri())
     assert page.locator("details.viewer:visible").count() == 0
     assert page.locator(".panel svg:visible").count() > 4
-    page.close()

@@ -302,9 +302,10 @@ def test_curves_are_found_in_lists_and_through_lists() -> None:
 # Every chart
 
 
-def all_exhibits(names: tuple[str, str]) -> list[Exhibit]:
-    """One of every chart, with these names of teams, cases and metrics."""
-    first, second = names
+@pytest.fixture(scope="module")
+def hostile_exhibits() -> list[Exhibit]:
+    """One of every chart, with hostile names of teams, cases and metrics."""
+    names = first, second = HOSTILE, "b"
     ranking = large_ranking(teams=2, cases=3, metrics=14)
     hostile = replace(
         ranking,
@@ -328,11 +329,6 @@ def all_exhibits(names: tuple[str, str]) -> list[Exhibit]:
         ]
     )
     return [*ranking_report(hostile).exhibits, *drawings.exhibits]
-
-
-@pytest.fixture(scope="module")
-def hostile_exhibits() -> list[Exhibit]:
-    return all_exhibits((HOSTILE, "b"))
 
 
 @pytest.mark.slow

@@ -7,7 +7,9 @@ from xml.etree import ElementTree
 import pytest
 from tools.report.made_rankings import golden_ranking, large_ranking
 
-from podium.tools.ranking.output import latex_escape, ranking_latex
+from podium.tools.ranking.output import ranking_latex
+from podium.tools.ranking.result import ranking_from_json, ranking_to_json
+from podium.tools.ranking.wording import latex_escape
 from podium.tools.report.page import write_report
 from podium.tools.report.ranking_report import ranking_report
 
@@ -27,11 +29,11 @@ def test_every_figure_is_written_twice_and_linked(tmp_path: Path, teams: int) ->
             assert path.read_bytes().startswith(b"%PDF-1")
 
 
-def test_the_same_ranking_gives_the_same_files(tmp_path: Path) -> None:
+def test_the_same_ranking_gives_the_same_files_from_memory_and_from_a_file(tmp_path: Path) -> None:
     contents = []
-    for name in ("one", "two"):
-        write_report(ranking_report(golden_ranking()), tmp_path / name / "report.html")
-        contents.append({path.name: path.read_bytes() for path in (tmp_path / name / "figures").iterdir()})
+    for name, ranking in (("one", golden_ranking()), ("two", ranking_from_json(ranking_to_json(golden_ranking())))):
+        write_report(ranking_report(ranking), tmp_path / name / "report.html")
+        contents.append({path.name: path.read_bytes() for path in (tmp_path / name).rglob("*.*")})
     assert contents[0] == contents[1]
 
 
