@@ -17,7 +17,7 @@ from typing import Any, ClassVar, Generic, TypeVar
 
 import numpy as np
 
-from podium.challenges.board import NO_RULE, RankingRule, extend
+from podium.challenges.board import NO_RULE, RankingRule, complete_board
 from podium.challenges.ground_truth import (
     NOTE,
     Collected,
@@ -94,10 +94,9 @@ class Challenge(ABC, Generic[TablesT, PredictionT, ReferenceT, ContentT, CaseT])
     def complete(self) -> Sequence[ValidationProblem]:
         """Add the tables of figures, leaderboard and ranking to what the kind declares; what is wrong with them."""
         declared = replace(self.declare(), group_of=self.cases.group_of if self.cases.groups is not None else None)
-        extended = extend(declared, self.ranking_rule(), self.tables, confidential=self.confidential_paths())
-        self.scoreboard, self.ranking = extended.scoreboard, extended.ranking
-        self.confidential = extended.confidential
-        return extended.problems
+        board = complete_board(declared, self.ranking_rule(), self.tables, confidential=self.confidential_paths())
+        self.scoreboard, self.ranking, self.confidential = board.scoreboard, board.ranking, board.confidential
+        return board.problems
 
     # References
 

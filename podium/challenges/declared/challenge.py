@@ -40,9 +40,10 @@ from podium.challenges.ground_truth import (
 from podium.challenges.pictures import Overlay, Picture
 from podium.errors import Refused, UsageError, did_you_mean
 from podium.figures import Figures, put
-from podium.metrics.classification import confusion_counts
+from podium.metrics.classification import class_codes, confusion
 from podium.metrics.declaration import CaseMetric, Scoreboard
 from podium.metrics.engines import engine_named
+from podium.metrics.resampling import Resamples
 from podium.pairing import NOT_EXPECTED, Entry, Layout, Pairing, Source, Template, Unmatched, one_prediction, pair
 from podium.platform.jobs import TIMING_FILE, Runtime, file_runtime, job_runtime
 from podium.platform.metrics_file import CaseResult
@@ -449,13 +450,13 @@ def _correct(value: AnyValueKind) -> CaseMetric[DeclaredCase]:
 
 
 def _confusion(value: ClassValue, rows: Sequence[Figures]) -> Figures:
+    """Numbers of cases by true class, then by predicted class."""
     names = list(value.settings.classes)
-    counts = confusion_counts(
-        truth=[names.index(row[value.name]["reference"]) for row in rows],
-        predicted=[None if (found := row[value.name]["prediction"]) is None else names.index(found) for row in rows],
-        classes=range(len(names)),
+    predicted, true = (
+        class_codes([row[value.name][side] for row in rows], classes=names) for side in ("prediction", "reference")
     )
+    whole = Resamples.whole(len(rows))
+    [counts] = confusion(prediction=predicted, reference=true, classes=len(names), resamples=whole)
     return {
-        names[true]: {MISSING if found is None else names[found]: number for found, number in row.items()}
-        for true, row in counts.items()
+        name: dict(zip([*names, MISSING], row, strict=True)) for name, row in zip(names, counts.tolist(), strict=True)
     }

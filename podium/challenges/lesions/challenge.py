@@ -50,7 +50,7 @@ from podium.figures import Figures
 from podium.metrics.components import Components, find_lesions, find_lesions_at, label_components, label_voxels
 from podium.metrics.declaration import Scoreboard
 from podium.metrics.engines import engine_named
-from podium.metrics.overlap import damaged_labels, dice
+from podium.metrics.overlap import count_voxels, damaged_labels
 from podium.pairing import Candidate, Layout, Template, Unmatched, pair
 from podium.platform.jobs import Job, case_of
 from podium.platform.submission import Submission
@@ -330,8 +330,7 @@ class LesionsChallenge(Challenge[LesionsTables, LesionsPrediction, SafeFile, Les
                 if step in prediction.steps:
                     found = read_mask_volume(prediction.steps[step].file(), shape=expected.shape)
                     mask = found.labels.view(np.bool_)
-            agreed = dice(prediction=mask, reference=expected)
-            steps.append((f"step {step}, Dice {'undefined' if agreed is None else f'{agreed:.3f}'}", mask))
+            steps.append((f"step {step}, Dice {count_voxels(prediction=mask, reference=expected).dice():.3f}", mask))
         wrong = (mask ^ expected).sum(axis=(1, 2))
         at = int(np.argmax(wrong if wrong.any() else expected.sum(axis=(1, 2))))
         image = _image(images, case=case, shape=expected.shape)

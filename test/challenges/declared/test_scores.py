@@ -26,7 +26,7 @@ from podium.challenges.settings import ChallengeFile
 from podium.checking import check
 from podium.cli import main
 from podium.execution.executor import Serial
-from podium.metrics.declaration import AGREEMENT, CaseMetric
+from podium.metrics.declaration import CaseMetric
 from podium.metrics.engines import MetricEngine
 from podium.metrics.surfaces import measure_surfaces
 from podium.tools.ranking.schemes import RankingOptions
@@ -196,7 +196,7 @@ def test_boundary_and_combine_of_a_hausdorff_distance(tmp_path: Path, boundary: 
     row = score(tmp_path, toml, {"a.mha": reference}, {"a.mha": prediction}, spacing=(2.0, 1.0, 1.5))["results"]["a"]
     masks = {"prediction": prediction == 1, "reference": reference == 1}
     distances = measure_surfaces(**masks, spacing=(2.0, 1.0, 1.5), boundary=boundary)
-    assert row["metrics"]["hd95"]["liver"] == pytest.approx(distances.hausdorff(combine=combine, policy=AGREEMENT))
+    assert row["metrics"]["hd95"]["liver"] == pytest.approx(distances.hausdorff(combine=combine))
 
 
 EMPTY = {"both": (0, 0), "prediction": (0, 1), "reference": (1, 0)}
