@@ -102,7 +102,9 @@ class Located:
     def image(self, *, shape: tuple[int, ...] | None) -> tuple[NDArray[Any], Geometry | None]:
         """A continuous image and, where its format has one, its geometry."""
         if isinstance(self.source, Given):
-            return _array(self.source, shape), None
+            found = np.asarray(self.source.value)
+            check_expected_shape(f"'{self.source.label}'", found.shape, shape)
+            return found, None
         file = self._image_file()
         if _is_hdf5(file):
             return self.files.hdf5(file).read(self._dataset_name(), shape=shape), None
@@ -240,12 +242,6 @@ def located_reference(settings: ValueSettings, source: Source | Given, files: Op
 
 def _is_hdf5(file: SafeFile) -> bool:
     return file.name.lower().endswith(HDF5_ENDINGS)
-
-
-def _array(given: Given, shape: tuple[int, ...] | None) -> NDArray[Any]:
-    found = np.asarray(given.value)
-    check_expected_shape(f"'{given.label}'", found.shape, shape)
-    return found
 
 
 def _pointers(given: str | tuple[str, ...] | None) -> tuple[str, ...]:

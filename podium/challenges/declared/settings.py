@@ -65,12 +65,6 @@ class TimeBounds:
         return (self.slow - self.clamped(seconds)) / (self.slow - self.fast) * 100.0
 
 
-def time_bounds(baseline_seconds: float, *, fastest: Fraction, slowest: Fraction) -> TimeBounds:
-    """Bounds that are shares of the baseline."""
-    fast, slow = (baseline_seconds * share.numerator / share.denominator for share in (fastest, slowest))
-    return TimeBounds(fast=fast, slow=slow)
-
-
 def cohort_scores(team_seconds: Sequence[float], widest: TimeBounds) -> list[float]:
     """The challenge site's rule, one score per team: the bounds are the fastest and the slowest time, all times
     clamped to `widest` first. Where the two are equal, every team has 0 if that is the slowest time allowed, else
@@ -127,7 +121,11 @@ class TimeSettings(Settings):
         assert self.baseline_seconds is not None
         assert self.fastest is not None
         assert self.slowest is not None
-        return time_bounds(self.baseline_seconds, fastest=Fraction(self.fastest), slowest=Fraction(self.slowest))
+        fast, slow = (
+            self.baseline_seconds * share.numerator / share.denominator
+            for share in (Fraction(self.fastest), Fraction(self.slowest))
+        )
+        return TimeBounds(fast=fast, slow=slow)
 
     def figures(self) -> tuple[GivenFigure, ...]:
         """What `[time]` publishes."""

@@ -2,6 +2,7 @@
 
 `Value` is what every kind does; one class per kind follows, and `VALUE_KINDS` lists them.
 """
+# ruff: noqa: ARG002  (not every kind needs all arguments of the interface)
 
 import math
 from abc import ABC, abstractmethod
@@ -48,7 +49,6 @@ LARGEST_VALUE = 1e24  # of a number or a pixel: the square of a difference is th
 _PRESENT, _EMPTY = "present", "empty"
 _VALUES_COUNTED = 4  # one by one: more of them take longer than a table of all
 _COUNTED_AT_ONCE = 1 << 18  # bincount turns labels into 64-bit integers first
-_CONNECTIVITY = {2: {1: 4, 2: 8, 3: 8}, 3: {1: 6, 2: 18, 3: 26}}  # by axes of the image and of the setting: neighbours
 _SUM_TOLERANCE = 0.01  # of probabilities
 
 
@@ -104,11 +104,11 @@ class Value(ABC, Generic[SettingsT, PredictionT, ReferenceT]):
     def read_prediction(self, located: Located, expected: ExpectedPrediction) -> PredictionT:
         """The prediction, checked against what it must agree with; Refused where it is wrong."""
 
-    def shape(self, reference: ReferenceT) -> tuple[int, ...] | None:  # noqa: ARG002  (the interface)
+    def shape(self, reference: ReferenceT) -> tuple[int, ...] | None:
         """The shape that a prediction must have, if it is an array."""
         return None
 
-    def facts(self, compared: Compared[PredictionT, ReferenceT]) -> Figures | None:  # noqa: ARG002  (the interface)
+    def facts(self, compared: Compared[PredictionT, ReferenceT]) -> Figures | None:
         """What a row keeps of the value, so that figures of all cases can be recomputed."""
         return None
 
@@ -116,11 +116,11 @@ class Value(ABC, Generic[SettingsT, PredictionT, ReferenceT]):
         """Predictions that a check compares with the reference: the right one, then wrong ones."""
         return [reference]
 
-    def describe(self, reference: ReferenceT) -> Description:  # noqa: ARG002  (the interface)
+    def describe(self, reference: ReferenceT) -> Description:
         """What `podium check` shows of a reference; names begin with the value's."""
         return Description(shapes={})
 
-    def doubts_about_all(self, descriptions: Sequence[Description]) -> Sequence[str]:  # noqa: ARG002
+    def doubts_about_all(self, descriptions: Sequence[Description]) -> Sequence[str]:
         """What is implausible about the references together."""
         return ()
 
@@ -374,8 +374,7 @@ class DetectionMapValue(Value[DetectionMapSettings, ContinuousImage, ContinuousI
         if np.count_nonzero(confidences) <= most:
             return
         volume = confidences if confidences.ndim == 3 else confidences[None]
-        joined: Any = _CONNECTIVITY[3][self.settings.connectivity]
-        candidates = label_components(volume > 0, connectivity=joined).count
+        candidates = label_components(volume > 0, connectivity=self.settings.neighbours).count
         if candidates > most:
             warnings.append(f"{candidates:,} candidates were found; only the {most:,} most confident count.")
 
@@ -390,12 +389,7 @@ class DetectionMapValue(Value[DetectionMapSettings, ContinuousImage, ContinuousI
         from podium.metrics.components import find_lesions
 
         volume = reference.pixels if reference.pixels.ndim == 3 else reference.pixels[None]
-        joined: Any = _CONNECTIVITY[3][self.settings.connectivity]
-        return find_lesions(volume != 0, connectivity=joined).count
-
-    def connectivity(self, reference: ContinuousImage) -> Any:
-        """In numbers of neighbours."""
-        return _CONNECTIVITY[reference.pixels.ndim][self.settings.connectivity]
+        return find_lesions(volume != 0, connectivity=self.settings.neighbours).count
 
     def describe(self, reference: ContinuousImage) -> Description:
         return Description(
@@ -421,7 +415,7 @@ class NumberValue(Value[NumberSettings, float, float]):
     def read_reference(self, located: Located) -> float:
         return number_within(located, self.settings.range)
 
-    def read_prediction(self, located: Located, expected: ExpectedPrediction) -> float:  # noqa: ARG002  (the interface)
+    def read_prediction(self, located: Located, expected: ExpectedPrediction) -> float:
         return number_within(located, self.settings.range)
 
     def facts(self, compared: Compared[float, float]) -> Figures:
@@ -455,7 +449,7 @@ class _OfClasses(Value[ClassesT, PredictionT, str]):
 class ClassValue(_OfClasses[ClassSettings, str]):
     """One of several classes, by name."""
 
-    def read_prediction(self, located: Located, expected: ExpectedPrediction) -> str:  # noqa: ARG002  (the interface)
+    def read_prediction(self, located: Located, expected: ExpectedPrediction) -> str:
         return known_class(located, self.settings.classes)
 
     def facts(self, compared: Compared[str, str]) -> Figures:
@@ -473,7 +467,7 @@ class ClassValue(_OfClasses[ClassSettings, str]):
 class ProbabilityValue(_OfClasses[ProbabilitySettings, Mapping[str, float]]):
     """A probability for every class; the reference is a class."""
 
-    def read_prediction(self, located: Located, expected: ExpectedPrediction) -> Mapping[str, float]:  # noqa: ARG002  (the interface)
+    def read_prediction(self, located: Located, expected: ExpectedPrediction) -> Mapping[str, float]:
         classes = list(self.settings.class_table)
         if self.settings.is_binary:
             positive = self._probability(located.number(), located.label)
@@ -513,7 +507,7 @@ class TextValue(Value[TextSettings, str, str]):
     def read_reference(self, located: Located) -> str:
         return located.text()
 
-    def read_prediction(self, located: Located, expected: ExpectedPrediction) -> str:  # noqa: ARG002  (the interface)
+    def read_prediction(self, located: Located, expected: ExpectedPrediction) -> str:
         return located.text()
 
     def answers(self, reference: str) -> Sequence[str]:
@@ -543,7 +537,7 @@ class SurvivalValue(Value[SurvivalSettings, float, SurvivalTime]):
             raise Refused(f"'{located.label}' must have a time that is not negative and an event of 0 or 1.")
         return SurvivalTime(time, event == 1)
 
-    def read_prediction(self, located: Located, expected: ExpectedPrediction) -> float:  # noqa: ARG002  (the interface)
+    def read_prediction(self, located: Located, expected: ExpectedPrediction) -> float:
         return number_within(located, self.settings.range)
 
     def facts(self, compared: Compared[float, SurvivalTime]) -> Figures:

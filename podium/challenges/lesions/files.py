@@ -80,6 +80,11 @@ class LesionsSettings(Settings):
         return {key: value for key, value in content.items() if _REGIME_OF.get(key, self.regime) == self.regime}
 
     @property
+    def fixed_steps(self) -> int | None:
+        """Predictions per case, None where their number is not fixed."""
+        return self.steps if self.regime == "simulated" else None
+
+    @property
     def ranked_suffix(self) -> str:
         """Suffix of the areas that teams are ranked by.
 
@@ -203,7 +208,7 @@ def numbered_steps(candidates: Sequence[Candidate], settings: LesionsSettings) -
                 f"{len(equal)} jobs of this case have {count} points each ({names}), and nothing else identifies "
                 f"their steps; the input '{sockets.step}' would."
             )
-    if settings.regime == "simulated" and len(jobs) < settings.steps:
+    if settings.fixed_steps is not None and len(jobs) < settings.fixed_steps:
         raise Refused(
             f"Only {len(jobs)} of the {settings.steps} jobs of this case exist, and nothing identifies their steps; "
             f"the input '{sockets.step}' would."

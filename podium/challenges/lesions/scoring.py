@@ -23,7 +23,7 @@ from podium.metrics.declaration import (
 from podium.metrics.engines import OWN, MetricEngine
 from podium.metrics.lesions import centroid_hits, match_lesions, reported_pairs
 from podium.metrics.overlap import VoxelCounts
-from podium.metrics.resampling import Resamples
+from podium.metrics.resampling import Resamples, quotient
 from podium.readers.volumes import Volume
 
 MISSING_STEP = "There is no prediction for this step."
@@ -170,7 +170,7 @@ def final_centroid_hits(case: LesionsCase, radius_mm: float) -> dict[str, int] |
 
 def lesions_metrics(settings: LesionsSettings, engine: MetricEngine) -> list[CaseMetric[LesionsCase]]:
     """The figures of a case. An area is at most the number of steps minus 1; volumes have no upper bound."""
-    longest = settings.steps - 1 if settings.regime == "simulated" else math.inf
+    longest = math.inf if settings.fixed_steps is None else settings.fixed_steps - 1
     both = (("dice", "Dice"), ("dmm", "DMM"))
     areas = [
         *(_area(f"auc_{name}", f"AUC-{title}", name, trapezoid_area, highest=longest) for name, title in both),
@@ -219,7 +219,6 @@ def _area(
     name: str, title: str, figure: str, area: Callable[[Sequence[float]], float], *, highest: float
 ) -> CaseMetric[LesionsCase]:
     """A figure over all steps. In a missing case every step failed, so the same function applies."""
-
     return _metric(name, title, lambda case: case.along_steps(figure, area), highest=highest)
 
 
@@ -254,21 +253,23 @@ def scoreboard(settings: LesionsSettings, engine: MetricEngine) -> Scoreboard[Le
     """All figures of lesions."""
     metrics = lesions_metrics(settings, engine)
     ranked = ("ranked.auc_dice.mean", "ranked.auc_dmm.mean")
+    centroids = [
+        *_count_metrics("final_centroid_hits"),
+        _pooled_f1("final_centroid_hits", path="final_centroid_hits.f1"),
+    ]
     return Scoreboard(
         metrics=metrics,
         curves=_CURVES,
         cohort_metrics=[
             *_count_metrics("final_detections"),
-            CohortMetric(
+            _pooled_f1(
+                "final_detections",
                 path="dmm_pooled",
                 title="DMM pooled",
-                lowest=0.0,
-                highest=1.0,
-                compute=lambda rows, resamples: _pooled_f1("final_detections", rows, resamples),
                 defined="dmm_pooled_defined",
                 undefined_when="where no reference has a lesion",
             ),
-            *(_centroid_metrics() if settings.centroid_radius_mm is not None else ()),
+            *(centroids if settings.centroid_radius_mm is not None else ()),
         ],
         aliases={f"ranked.{name}": f"{name}{settings.ranked_suffix}" for name in ("auc_dice", "auc_dmm")},
         leaderboard=(
@@ -292,28 +293,19 @@ def _count_metrics(facts: str) -> list[CohortMetric]:
     ]
 
 
-def _centroid_metrics() -> list[CohortMetric]:
-    return [
-        *_count_metrics("final_centroid_hits"),
-        CohortMetric(
-            path="final_centroid_hits.f1",
-            lowest=0.0,
-            highest=1.0,
-            compute=lambda rows, resamples: _pooled_f1("final_centroid_hits", rows, resamples),
-        ),
-    ]
-
-
 def _total(facts: str, name: str, rows: Sequence[Figures], resamples: Resamples) -> Floats:
     """The sum of one count over cases; a case without counts adds nothing."""
     return resamples.total([row[facts][name] if row[facts] is not None else 0 for row in rows])
 
 
-def _pooled_f1(facts: str, rows: Sequence[Figures], resamples: Resamples) -> Floats:
-    """F1 = 2TP / (2TP + FP + FN) of the summed counts; NaN if all are 0."""
-    tp, fp, fn = (_total(facts, name, rows, resamples) for name in ("tp", "fp", "fn"))
-    counted = 2 * tp + fp + fn
-    return np.divide(2 * tp, counted, out=np.full_like(tp, np.nan), where=counted > 0)
+def _pooled_f1(facts: str, **declared: Any) -> CohortMetric:
+    """F1 = 2TP / (2TP + FP + FN) of the summed counts; no value if all are 0."""
+
+    def compute(rows: Sequence[Figures], resamples: Resamples) -> Floats:
+        tp, fp, fn = (_total(facts, name, rows, resamples) for name in ("tp", "fp", "fn"))
+        return quotient(2 * tp, 2 * tp + fp + fn)
+
+    return CohortMetric(lowest=0.0, highest=1.0, compute=compute, **declared)
 
 
 def ranking_rule(settings: LesionsSettings) -> RankingRule:

@@ -95,7 +95,7 @@ def _facts(case: DeclaredCase, value: AnyValueKind, settings: DetectionSettings)
             prediction=found.pixels,
             reference=expected.pixels,
             iou_threshold=_MAP_IOU if settings.threshold is None else settings.threshold,
-            connectivity=value.connectivity(expected),
+            connectivity=value.settings.neighbours,
             max_candidates=value.settings.max_candidates,
         )
     shared: dict[str, Any] = {
