@@ -166,11 +166,7 @@ def complete_board(
     }
     metrics = [replace(each, title=titles.get(each.mean_path, each.title)) for each in metrics]
     board = replace(declared, titles=titles, metrics=tuple(metrics), **changes)
-    known.titles = titles
-    known.metrics.update({metric.name: metric for metric in board.metrics})
-    known.figures.update(
-        {path: replace(known.figures[path], title=titles[path]) for path in titles if path in known.figures}
-    )
+    names.known = board.names
     rule = _rule(ranking, board, names)
     return CompleteBoard(
         scoreboard=replace(board, **_leaderboard(board, rule, names)),

@@ -43,12 +43,7 @@ from podium.pairing import Layout
 from podium.platform.jobs import Runtime
 from podium.platform.leaderboard import Column, column, group_columns
 from podium.platform.metrics_file import CaseResult, CaseScore
-from podium.platform.privacy import (
-    PerCase,
-    aggregates_of_enough_cases,
-    published_columns,
-    rounded_aggregates,
-)
+from podium.platform.privacy import PerCase, aggregates_of_enough_cases, published_columns, rounded_aggregates
 from podium.platform.submission import Submission, SubmissionNames
 from podium.readers.decoding import one_case
 from podium.readers.files import SafeFile, list_files

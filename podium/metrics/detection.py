@@ -22,14 +22,7 @@ from numpy.typing import NDArray
 from podium.figures import Figures
 from podium.metrics import Floats
 from podium.metrics.classification import auroc
-from podium.metrics.components import (
-    Components,
-    Connectivity,
-    Overlap,
-    count_overlap,
-    find_lesions,
-    label_components,
-)
+from podium.metrics.components import Components, Connectivity, Overlap, count_overlap, find_lesions, label_components
 from podium.metrics.resampling import Resamples, quotient
 
 Repeats = Literal["false_positive", "ignore"]

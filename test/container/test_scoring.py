@@ -1,16 +1,15 @@
 """Every sample submission, scored by the container under the platform's limits."""
 
 import json
-import math
 import os
 import shutil
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 from container.engine import docker, evaluate
+from evaluating import differences
 from places import ROOT
 
 pytestmark = pytest.mark.container
@@ -42,25 +41,6 @@ def native_metrics(submission: Path, output: Path, *, ground_truth: Path, wordne
     )
     assert done.returncode == 0, done.stdout + done.stderr
     return (output / "metrics.json").read_bytes()
-
-
-def differences(expected: Any, found: Any, where: str = "") -> list[str]:
-    """Every expected figure that is absent or off by more than 1e-6; what was not expected is not compared."""
-    if isinstance(expected, dict):
-        if not isinstance(found, dict):
-            return [f"{where}: expected an object, found {found!r}"]
-        return [
-            problem
-            for key, value in expected.items()
-            for problem in (
-                differences(value, found[key], f"{where}.{key}") if key in found else [f"{where}.{key} is absent"]
-            )
-        ]
-    if isinstance(expected, (int, float)) and isinstance(found, (int, float)):
-        same = math.isclose(expected, found, rel_tol=0, abs_tol=1e-6)
-    else:
-        same = expected == found
-    return [] if same else [f"{where}: expected {expected!r}, found {found!r}"]
 
 
 @pytest.mark.parametrize("submission", SUBMISSIONS, ids=lambda path: f"{path.parent.name}-{path.name}")

@@ -10,15 +10,7 @@ from numpy.typing import NDArray
 
 from samples.algorithm_submission import JobFolder, json_socket, random_id
 from samples.lesions_cases import SEED, Plan, cases
-from samples.lesions_teams import (
-    MISSING,
-    NOT_A_NUMBER,
-    PROBABILITIES,
-    STEPS,
-    TRUNCATED,
-    WRONG_SIZE,
-    teams,
-)
+from samples.lesions_teams import MISSING, NOT_A_NUMBER, PROBABILITIES, STEPS, TRUNCATED, WRONG_SIZE, teams
 from samples.same_bytes import write_json
 
 REFERENCES = Path("ground-truth/lesions/references")

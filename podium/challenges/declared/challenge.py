@@ -29,14 +29,7 @@ from podium.challenges.declared.files import (
 from podium.challenges.declared.settings import DeclaredTables
 from podium.challenges.declared.value_settings import MISSING, as_tuple
 from podium.challenges.declared.values import VALUE_KINDS, AnyValueKind, ClassValue, Compared, ExpectedPrediction
-from podium.challenges.ground_truth import (
-    Collected,
-    Description,
-    Geometries,
-    ReferenceProblem,
-    Shapes,
-    ValuesByCase,
-)
+from podium.challenges.ground_truth import Collected, Description, Geometries, ReferenceProblem, Shapes, ValuesByCase
 from podium.challenges.pictures import Overlay, Picture
 from podium.errors import Refused, UsageError, did_you_mean
 from podium.figures import Figures, put

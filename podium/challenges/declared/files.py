@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,22 +45,16 @@ class Given:
 Sources = Mapping[str, Source | Given]  # of one case: by the name of the value
 
 
-class OpenFiles:
+class OpenFiles(ExitStack):
     """HDF5 files of a case: each is opened once, for all values that it holds."""
 
     def __init__(self) -> None:
-        self._stack = ExitStack()
+        super().__init__()
         self._opened: dict[SafeFile, Datasets] = {}
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._stack.close()
 
     def hdf5(self, file: SafeFile) -> Datasets:
         if file not in self._opened:
-            self._opened[file] = self._stack.enter_context(open_hdf5(file))
+            self._opened[file] = self.enter_context(open_hdf5(file))
         return self._opened[file]
 
 

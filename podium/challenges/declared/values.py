@@ -46,7 +46,7 @@ PredictionT = TypeVar("PredictionT")
 ReferenceT = TypeVar("ReferenceT")
 
 LARGEST_VALUE = 1e24  # of a number or a pixel: the square of a difference is then below LARGEST_FIGURE
-_PRESENT, _EMPTY = "present", "empty"
+_EMPTY = "empty"
 _VALUES_COUNTED = 4  # one by one: more of them take longer than a table of all
 _COUNTED_AT_ONCE = 1 << 18  # bincount turns labels into 64-bit integers first
 _SUM_TOLERANCE = 0.01  # of probabilities
@@ -118,7 +118,7 @@ class Value(ABC, Generic[SettingsT, PredictionT, ReferenceT]):
 
     def describe(self, reference: ReferenceT) -> Description:
         """What `podium check` shows of a reference; names begin with the value's."""
-        return Description(shapes={})
+        return Description()
 
     def doubts_about_all(self, descriptions: Sequence[Description]) -> Sequence[str]:
         """What is implausible about the references together."""
@@ -196,32 +196,30 @@ class LabelsValue(Value[LabelsSettings, LabelImage, LabelImage]):
         return [reference, *(replace(reference, labels=each) for each in damaged_labels(reference.labels))]
 
     def describe(self, reference: LabelImage) -> Description:
-        counts = {region: int(np.isin(reference.labels, values).sum()) for region, values in self.regions.items()}
-        named = {f"{self.name}_{region}" if len(self.regions) > 1 else self.name: counts[region] for region in counts}
+        counts = {self._mask(each): int(np.isin(reference.labels, self.regions[each]).sum()) for each in self.regions}
         figures: dict[str, float] = {}
         doubts: Sequence[str] = ()
         if reference.geometry is not None and reference.labels.ndim == 3:
-            figures = {f"{name} (ml)": count * voxel_ml(reference.spacing) for name, count in named.items()}
+            figures = {f"{name} (ml)": count * voxel_ml(reference.spacing) for name, count in counts.items()}
             figures[f"{self.name}: smallest spacing (mm)"] = min(reference.spacing)
             figures[f"{self.name}: largest spacing (mm)"] = max(reference.spacing)
             doubts = doubts_about_spacing(reference.geometry.spacing)
         return Description(
-            shapes={self.name: reference.labels.shape},
-            categories={name: _PRESENT if count else _EMPTY for name, count in named.items()},
+            categories={name: "present" if count else _EMPTY for name, count in counts.items()},
             figures=figures,
             doubts=doubts,
         )
 
     def doubts_about_all(self, descriptions: Sequence[Description]) -> Sequence[str]:
-        names = dict.fromkeys(
-            name for each in descriptions for name, state in each.categories.items() if state in (_PRESENT, _EMPTY)
-        )
-        own = [name for name in names if name == self.name or name.startswith(f"{self.name}_")]
         return [
             f"The mask '{name}' is empty in all references."
-            for name in own
+            for name in map(self._mask, self.regions)
             if all(each.categories[name] == _EMPTY for each in descriptions)
         ]
+
+    def _mask(self, region: str) -> str:
+        """The name of a region in what is shown of the references."""
+        return f"{self.name}_{region}" if len(self.regions) > 1 else self.name
 
     def _in_first_spelling(self, labels: NDArray[Any], name: str, *, is_reference: bool) -> NDArray[Any]:
         present = _present_labels(labels, self._spellings[0])
@@ -296,7 +294,6 @@ class ImageValue(Value[ImageSettings, ContinuousImage, ContinuousImage]):
 
     def describe(self, reference: ContinuousImage) -> Description:
         return Description(
-            shapes={self.name: reference.pixels.shape},
             figures={f"{self.name} (mean)": float(reference.pixels.mean(dtype=np.float64))},
         )
 
@@ -344,7 +341,7 @@ class PointsValue(Value[PointsSettings, "Annotations", "Annotations"]):
         few = (
             f"'{self.name}' has more findings ({number:,}) than max_candidates ({most:,}): no prediction can find all."
         )
-        return Description(shapes={}, figures={f"{self.name} (number)": number}, doubts=[few] if number > most else [])
+        return Description(figures={f"{self.name} (number)": number}, doubts=[few] if number > most else [])
 
     def _kept(self, found: "Annotations") -> "Annotations":
         return found if self.settings.names is None else found.named(self.settings.names)
@@ -393,7 +390,6 @@ class DetectionMapValue(Value[DetectionMapSettings, ContinuousImage, ContinuousI
 
     def describe(self, reference: ContinuousImage) -> Description:
         return Description(
-            shapes={self.name: reference.pixels.shape},
             figures={f"{self.name} (findings)": self.references(reference)},
             doubts=self._doubts(reference),
         )
@@ -425,7 +421,7 @@ class NumberValue(Value[NumberSettings, float, float]):
         return [reference, *(self.settings.range or (reference + 1, 0.0))]
 
     def describe(self, reference: float) -> Description:
-        return Description(shapes={}, figures={self.name: reference})
+        return Description(figures={self.name: reference})
 
 
 class _OfClasses(Value[ClassesT, PredictionT, str]):
@@ -435,7 +431,7 @@ class _OfClasses(Value[ClassesT, PredictionT, str]):
         return known_class(located, self.settings.class_table)
 
     def describe(self, reference: str) -> Description:
-        return Description(shapes={}, categories={self.name: reference})
+        return Description(categories={self.name: reference})
 
     def doubts_about_all(self, descriptions: Sequence[Description]) -> Sequence[str]:
         """Where all references have one class, or none has some class."""
@@ -515,7 +511,7 @@ class TextValue(Value[TextSettings, str, str]):
 
     def describe(self, reference: str) -> Description:
         doubts = () if reference.strip() else (f"The text '{self.name}' is empty.",)
-        return Description(shapes={}, figures={f"{self.name} (words)": len(reference.split())}, doubts=doubts)
+        return Description(figures={f"{self.name} (words)": len(reference.split())}, doubts=doubts)
 
 
 @dataclass(frozen=True)
@@ -554,7 +550,6 @@ class SurvivalValue(Value[SurvivalSettings, float, SurvivalTime]):
 
     def describe(self, reference: SurvivalTime) -> Description:
         return Description(
-            shapes={},
             categories={f"{self.name}: event": "yes" if reference.event else "no"},
             figures={f"{self.name}: time": reference.time},
         )

@@ -15,10 +15,7 @@ from pydantic import Field, SerializerFunctionWrapHandler, StrictBool, StrictInt
 
 from podium.challenges.settings import ENGINE, Positive, Settings, Slug, Tables
 from podium.errors import Refused
-from podium.metrics.components import (
-    Connectivity,
-    Lesions,
-)
+from podium.metrics.components import Connectivity, Lesions
 from podium.metrics.engines import EngineName
 from podium.pairing import Candidate
 from podium.platform.jobs import Job

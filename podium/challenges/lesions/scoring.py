@@ -13,13 +13,7 @@ from podium.challenges.lesions.files import LesionReference, LesionsSettings
 from podium.figures import Figures
 from podium.metrics import Floats, Mask
 from podium.metrics.components import Components, Overlap, count_overlap, masks_at
-from podium.metrics.declaration import (
-    CaseMetric,
-    CohortMetric,
-    Curve,
-    Direction,
-    Scoreboard,
-)
+from podium.metrics.declaration import CaseMetric, CohortMetric, Curve, Direction, Scoreboard
 from podium.metrics.engines import OWN, MetricEngine
 from podium.metrics.lesions import centroid_hits, match_lesions, reported_pairs
 from podium.metrics.overlap import VoxelCounts

@@ -6,12 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from podium.challenges.declared.catalogue.base import (
-    CohortFacts,
-    CohortValueMetric,
-    DeclaredCase,
-    MetricSettings,
-)
+from podium.challenges.declared.catalogue.base import CohortFacts, CohortValueMetric, DeclaredCase, MetricSettings
 from podium.challenges.declared.values import AnyValueKind, Compared, DetectionMapValue, PointsValue
 from podium.challenges.settings import Finite, Positive
 from podium.errors import ValidationProblem
