@@ -344,10 +344,3 @@ def test_a_case_of_no_group_stops_the_run_and_all_of_them_are_listed(
     assert run.code == 2
     assert run.last_line.startswith("2 cases have no valid group under the pattern 'groups' of challenge.toml")
     assert run.out.startswith("b, c: 2 cases have no valid group")
-
-
-def test_a_forgotten_reference_stops_the_run(files: Path, tmp_path: Path, evaluate: Any) -> None:
-    configuration = "expected_cases = 4\n" + CONFIGURATION
-    run = evaluate(files, ground_truth=write_ground_truth(tmp_path / "fewer", configuration=configuration))
-    assert run.code == 2
-    assert run.last_line == "The ground truth has 3 references, but 'expected_cases' in challenge.toml is 4."

@@ -249,14 +249,6 @@ def test_jobs_that_belong_to_no_case_are_counted_and_named(bench: Bench) -> None
     assert "unmatched: job 9f-c2: no input is an expected case ('secret-name.mha')" in bench.log
 
 
-def test_a_job_whose_inputs_name_two_cases_belongs_to_none(bench: Bench) -> None:
-    inputs = {"scan": {"file": {"name": "A003.ply"}}, "photo": {"file": {"name": "b.7.png"}}}
-    bench.write("predictions.json", json.dumps([job("pk", inputs=inputs, report={"report": "x"})]))
-    code, sentence = bench.run()
-    assert code == 1
-    assert sentence.endswith("the first is job pk: its inputs name more than one case.")
-
-
 def test_many_left_over_jobs_are_counted(bench: Bench) -> None:
     bench.write("predictions.json", json.dumps([job(f"pk{n}", inputs={}) for n in range(12)]))
     _, sentence = bench.run()
@@ -278,7 +270,6 @@ def test_many_left_over_jobs_are_counted(bench: Bench) -> None:
         ("A003.json", '{"report": ["x"]}', "'A003.json' must hold the report as text, it holds a list."),
         ("A003.json", '{"report": true}', "'A003.json' must hold the report as text, it holds true or false."),
         ("A003.json", '{"text": "x"}', """'A003.json' must be {"report": "text"}, it has no 'report'."""),
-        ("A003.json", '{"report": "x"', "'A003.json' is not valid JSON: line 1, column 15."),
         ("A003.txt", b"\xff\xfe\x00T", "'A003.txt' is not UTF-8 text; save it as UTF-8."),
         ("A003.txt", b"x" * 4_000_001, "'A003.txt' is longer than 4,000,000 characters."),
         ("A003.txt", b"x" * 16_000_001, "'A003.txt' is larger than 16,000,000 bytes."),
@@ -391,20 +382,12 @@ def test_a_report_sent_twice_costs_its_case(bench: Bench) -> None:
     ("name", "content", "sentence"),
     [
         ("reports.json", "[]", """'reports.json' must be an object, {"<case>": "text", ...}."""),
-        ("reports.json", '{"A003": "x", "A003": "y"}', "'reports.json' has the key 'A003' twice in one object."),
         (
             "reports.json",
             json.dumps({f"x{number}": "" for number in range(10_001)}),
             "'reports.json' holds more than 10,000 reports; send only those of the challenge.",
         ),
-        ("reports.csv", 'A003,"unclosed', "'reports.csv' is not valid CSV: line 1."),
         ("reports.csv", "A003\n", "'reports.csv', line 1: a case and its report are required."),
-        (
-            "Z1.txt",
-            "x",
-            "None of the 1 submitted predictions belongs to an expected case; the first is Z1.txt: 'Z1' is "
-            "not an expected case.",
-        ),
     ],
 )
 def test_an_unusable_submission_says_why(bench: Bench, name: str, content: str, sentence: str) -> None:
