@@ -92,8 +92,7 @@ class Gate:
 
 @dataclass(frozen=True, kw_only=True)
 class CaseMetric(Metric, Generic[CaseT]):
-    """A metric with its function: `compute` from a case, or `compute_from_row` from the row's other
-    figures.
+    """A metric with its function: `compute` from a case, or `compute_from_row` from the row's other figures.
 
     when_missing  the figure of a case without a usable prediction; by default the worst value, null if that is infinite
     """
@@ -168,7 +167,7 @@ class CohortMetric(GivenFigure):
 
     exact      exact(rows): what is published, where a package of the field computes it; None where `compute` does
     whole      it counts something: published as an integer
-    reveals    one case can move it further than chance does: its last digits tell the case's label
+    reveals    one case can move it further than chance does: its last digits reveal the case's label
     defined    path below `aggregates` of 1 if it has a value, else 0
     """
 
@@ -199,9 +198,9 @@ class NamedFigure(GivenFigure):
     """A figure below `aggregates` as others name it.
 
     worst_value  the worst value where it is not an end of the range
-    of_case     the per-case figure that it is the mean, median, spread or count of, "" where it is none of these
-    error_path  the path of its spread
-    judges      False where it says nothing about quality: a spread, a count, a fact
+    of_case      the per-case figure that it is the mean, median, spread or count of, "" where it is none of these
+    error_path   the path of its spread
+    judges       False where it says nothing about quality: a spread, a count, a fact
     """
 
     worst_value: float | None = None

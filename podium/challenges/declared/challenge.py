@@ -12,7 +12,7 @@ from typing import Any
 
 from podium.challenges.board import title_of
 from podium.challenges.challenge import Challenge
-from podium.challenges.declared.catalogue.base import ChosenMetric, Declared, DeclaredCase, fitting_values
+from podium.challenges.declared.catalogue.base import Declared, DeclaredCase
 from podium.challenges.declared.catalogue.own import of_facts
 from podium.challenges.declared.files import (
     Given,
@@ -73,13 +73,10 @@ class DeclaredChallenge(Challenge[DeclaredTables, Sources, Sources, Mapping[str,
         }
         self._predicted = {name: value for name, value in self.values.items() if value.settings.is_predicted}
         for metric in tables.metrics:
-            for value in self._compared_by(metric).values() if metric.kind.needs_probability else ():
+            for value in metric.compared(self.values).values() if metric.kind.needs_probability else ():
                 value.needs_probability = True
         self._declared: Sequence[Declared] = [
-            metric.kind.gated(
-                metric.kind.declare(metric.settings, self._compared_by(metric), self.engine), metric.settings, number
-            )
-            for number, metric in enumerate(tables.metrics)
+            metric.declare(self.values, self.engine, number) for number, metric in enumerate(tables.metrics)
         ]
         values = tables.values.values()
         names = dict.fromkeys(name for value in values for name in as_tuple(value.file))
@@ -102,9 +99,6 @@ class DeclaredChallenge(Challenge[DeclaredTables, Sources, Sources, Mapping[str,
             # The names of tables identify a challenge, unlike `<case>.json`.
             distinctive_names=re.compile("|".join(map(re.escape, tables))) if tables else None,
         )
-
-    def _compared_by(self, metric: ChosenMetric) -> Mapping[str, AnyValueKind]:
-        return fitting_values(metric.kind, metric.settings, self.values)[0]
 
     # References
 
@@ -324,7 +318,7 @@ class DeclaredChallenge(Challenge[DeclaredTables, Sources, Sources, Mapping[str,
         *whole, missing = zip(*rows, strict=True)
         for each in (*whole, (missing[0], *whole[0][1:])):
             for code, metric, _ in own:
-                for name in self._compared_by(metric) if code.scope == "cohort" else ():
+                for name in metric.compared(self.values) if code.scope == "cohort" else ():
                     facts = [row[name] for row in each]
                     is_kept = metric.settings.failed != "exclude"
                     used = [fact for fact in facts if is_kept or fact["prediction"] is not None]

@@ -24,7 +24,7 @@ from pydantic import (
 from pydantic_core import PydanticCustomError
 
 from podium.challenges.declared.catalogue import metric_kinds, metric_names
-from podium.challenges.declared.catalogue.base import ChosenMetric, MetricKind, fitting_values
+from podium.challenges.declared.catalogue.base import ChosenMetric, MetricKind
 from podium.challenges.declared.catalogue.own import load_own_metrics, own_kind
 from podium.challenges.declared.value_settings import VALUE_MODELS, ValueSettings
 from podium.challenges.declared.values import VALUE_KINDS
@@ -346,7 +346,7 @@ def _metric_problems(tables: DeclaredTables) -> Sequence[ValidationProblem]:
     names: dict[str, int] = {}
     for number, metric in enumerate(tables.metrics):
         kind, settings, name = metric.kind, metric.settings, metric.settings.own_name
-        chosen, found = fitting_values(kind, settings, values)
+        found, chosen = metric.problems_of_values(values), metric.compared(values)
         gated = settings.where is not None and not found
         if gated and not kind.declare(settings, chosen, engine_named("native")).metrics:
             words = f"is a condition on single cases, and {kind.name} has figures of all cases alone"
