@@ -198,13 +198,11 @@ class NamedFigure(GivenFigure):
     """A figure below `aggregates` as others name it.
 
     worst_value  the worst value where it is not an end of the range
-    of_case      the per-case figure that it is the mean, median, spread or count of, "" where it is none of these
     error_path   the path of its spread
     judges       False where it says nothing about quality: a spread, a count, a fact
     """
 
     worst_value: float | None = None
-    of_case: str = ""
     error_path: str = ""
     judges: bool = True
 
@@ -325,7 +323,6 @@ class FigureNames:
                     unit="" if path == metric.count else metric.unit,
                     undefined_when="" if path == metric.count else metric.undefined_when,
                     worst_value=metric.worst if is_number else None,
-                    of_case=metric.name,
                     error_path=metric.std_path if is_mean else "",
                     judges=is_number,
                 ),
@@ -356,7 +353,7 @@ class FigureNames:
             self.group_means[group_mean] = figure.path
         if group_mean and self._is_grouped:
             path, title = group_mean + GROUP_MEAN, f"{figure.title}, mean of groups"
-            places.append(replace(figure, path=path, title=title, of_case="", error_path=""))
+            places.append(replace(figure, path=path, title=title, error_path=""))
         for each in places:
             self.figures[each.path] = replace(each, title=self.titles.get(each.path, each.title))
 
