@@ -173,6 +173,13 @@ def test_a_failed_step_missed_everything_and_invented_nothing() -> None:
     assert (found["tp"], found["fp"], found["fn"], found["error"], found["step"]) == (0, 0, 2, "why", 3)
 
 
+@pytest.mark.parametrize(("choice", "dice"), [("undefined", None), ("score", 0.0)])
+def test_a_failed_step_without_lesions_agrees_with_nothing(choice: Any, dice: float | None) -> None:
+    settings = LesionsSettings(empty_reference=choice)
+    found = failed_step(0, reference_of(line()), settings, status="missing", error="why")
+    assert (found["dice"], found["dmm"], found["fnv_ml"], found["fpv_ml"]) == (dice, None, None, 0.0)
+
+
 @examples(300)
 @given(volume_pairs(), st.sampled_from([6, 18, 26]), st.sampled_from(["undefined", "score"]))
 def test_agrees_with_the_literal_reading(pair: tuple[Volume, Volume], connectivity: int, empty: str) -> None:
