@@ -269,6 +269,13 @@ def test_a_bad_step_costs_that_step(submission: Path, tmp_path: Path, fault: str
     assert found["results"]["a"]["warnings"] == [f"step 1: {error}"]
 
 
+def test_a_linked_step_is_refused(submission: Path, tmp_path: Path) -> None:
+    ground_truth = write_ground_truth(tmp_path, {"a": LESION})
+    write_steps(submission / "a", HALF, None, HALF)
+    (submission / "a/iter_1.nii.gz").symlink_to(ground_truth / "references/a.nii.gz")
+    assert steps(run(submission, ground_truth, tmp_path / "output"), "a", "dice") == [0.8, 0.0, 0.8]
+
+
 def test_other_geometry_is_a_warning_and_the_references_spacing_counts(submission: Path, tmp_path: Path) -> None:
     write(submission / "a/iter_0.nii.gz", NOTHING, spacing=(9.0, 9.0, 9.0))
     write(submission / "a/iter_1.nii.gz", LESION, direction=(-1, 0, 0, 0, -1, 0, 0, 0, 1))
