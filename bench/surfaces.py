@@ -19,9 +19,8 @@ from rich.console import Console
 from rich.table import Table
 from threadpoolctl import threadpool_limits
 
-from podium.metrics.declaration import distance_policy
 from podium.metrics.overlap import Region, count_voxels, find_regions
-from podium.metrics.surfaces import BoundaryKind, diagonal_mm, measure_surfaces
+from podium.metrics.surfaces import BoundaryKind, measure_surfaces
 
 SEED = 85
 SHAPE = (300, 400, 400)
@@ -70,14 +69,12 @@ def best(measured: Callable[[], Figures]) -> tuple[float, Figures]:
 
 
 def podium(prediction: Labels, reference: Labels, boundary: BoundaryKind) -> Figures:
-    worst = distance_policy(diagonal_mm(shape=reference.shape, spacing_mm=SPACING_MM))
-
     def figures(region: Region) -> Iterator[float | None]:
         found, expected = region.masks()
         yield count_voxels(prediction=found, reference=expected).dice()
         distances = measure_surfaces(prediction=found, reference=expected, spacing=SPACING_MM, boundary=boundary)
         yield distances.nsd(TOLERANCE_MM)
-        yield distances.hausdorff(policy=worst)
+        yield distances.hausdorff()
 
     regions = find_regions(prediction=prediction, reference=reference, regions=REGIONS)
     return [tuple(figures(region)) for region in regions.values()]

@@ -80,7 +80,7 @@ def check(name: str, path: Path, *, images: Path | None, executor: Executor) -> 
         except ConfigurationError as error:
             checked.errors.append(str(error))
     if checked.errors:
-        others = [each for each in file.common_problems() if each.key not in (("kind",), ("challenge",))]
+        others = [each for each in file.read_common()[1] if each.key not in (("kind",), ("challenge",))]
         checked.errors += [str(file.refuse(problem.key, problem.words)) for problem in others]
         return checked
     try:
@@ -92,7 +92,7 @@ def check(name: str, path: Path, *, images: Path | None, executor: Executor) -> 
     challenge = loaded.challenge
     if challenge is None:
         return checked
-    common = None if file.common_problems() else file.common()
+    common, _ = file.read_common()
     if common is not None and common.per_case == "none" and challenge.tables.sealed.public_key is None:
         checked.warnings.append(
             'per_case = "none" hides all rows, and there is no key in [sealed]: the ranking will have neither '

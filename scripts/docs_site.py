@@ -113,8 +113,7 @@ teams may also send; and `pearson`, `spearman`, `icc`, `ccc` and `bias`, since o
 "By" is the package that computes a metric under `engine = "monai"`, the default ([engines](organisers.md#engines)).
 Bootstrap replicates, surface elements (`boundary = "surface"`), pooled percentiles (`combine = "pooled"`), pooled
 counts (`over = "pooled"`) and weighted kappa with missing answers are computed by Podium's own code under both engines.
-`metrics.json` says under `computed_by` what computed each metric, with versions. The confusion matrix is that of
-grand-challenge-metrics (formerly evalutils).
+`metrics.json` says under `computed_by` what computed each metric, with versions.
 """
 _WHEN_ABSENT = {
     "tolerance_mm": "required, unless `tolerance_px` is given, or `tolerances_mm` for every region",

@@ -1,6 +1,7 @@
 """Commands in the test's own process, above all `podium evaluate` for every test that needs scores."""
 
 import json
+import math
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -26,6 +27,20 @@ def read_metrics(output: Path) -> dict[str, Any]:
     metrics: dict[str, Any] = json.loads((output / "metrics.json").read_text())
     metrics["results"] = {row["case"]: row for row in metrics["results"]}
     return metrics
+
+
+def differences(expected: Any, found: Any, where: str = "", *, within: float = 1e-6) -> list[str]:
+    """Every expected figure that is absent or off by more than `within`; what was not expected is not compared."""
+    if isinstance(expected, dict):
+        if not isinstance(found, dict):
+            return [f"{where}: expected an object, found {found!r}"]
+        absent = [f"{where}.{key} is absent" for key in expected if key not in found]
+        pairs = [(value, found[key], f"{where}.{key}") for key, value in expected.items() if key in found]
+        return [*absent, *(problem for pair in pairs for problem in differences(*pair, within=within))]
+    same = expected == found
+    if isinstance(expected, int | float) and isinstance(found, int | float):
+        same = math.isclose(expected, found, rel_tol=0, abs_tol=within)
+    return [] if same else [f"{where}: expected {expected!r}, found {found!r}"]
 
 
 class Run:

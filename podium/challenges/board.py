@@ -1,7 +1,7 @@
 """`[figures]`, `[case_figures]`, `[leaderboard]` and `[ranking]` of challenge.toml: what is made of the metrics.
 
-Every kind of challenge takes these tables. `extend` adds them to what the kind itself declares. `podium rank` applies
-the resulting `RankingRule` and knows no challenge.
+Every kind of challenge takes these tables. `complete_board` adds them to what the kind itself declares. `podium rank`
+applies the resulting `RankingRule` and knows no challenge.
 """
 
 import math
@@ -124,7 +124,7 @@ NO_RULE = RankingRule(words="", criteria=(), case_metrics=())
 
 
 @dataclass(frozen=True, kw_only=True)
-class ExtendedBoard:
+class CompleteBoard:
     """A scoreboard and a ranking rule with the four tables added, and what is wrong with these.
 
     confidential  paths in a row that give a reference away: what the kind hides, and the case figures made of it
@@ -136,9 +136,9 @@ class ExtendedBoard:
     problems: Sequence[ValidationProblem]
 
 
-def extend(
+def complete_board(
     declared: Scoreboard[Any], ranking: RankingRule, tables: Tables, *, confidential: Sequence[str]
-) -> ExtendedBoard:
+) -> CompleteBoard:
     """The kind's scoreboard and rule (NO_RULE where there is none) with the tables added; all that is wrong with them
     is reported, and left out."""
     known = FigureNames(aliases=declared.aliases, titles={}, is_grouped=declared.group_of is not None)
@@ -166,13 +166,9 @@ def extend(
     }
     metrics = [replace(each, title=titles.get(each.mean_path, each.title)) for each in metrics]
     board = replace(declared, titles=titles, metrics=tuple(metrics), **changes)
-    known.titles = titles
-    known.metrics.update({metric.name: metric for metric in board.metrics})
-    known.figures.update(
-        {path: replace(known.figures[path], title=titles[path]) for path in titles if path in known.figures}
-    )
+    names.known = board.names
     rule = _rule(ranking, board, names)
-    return ExtendedBoard(
+    return CompleteBoard(
         scoreboard=replace(board, **_leaderboard(board, rule, names)),
         ranking=rule,
         confidential=names.confidential,

@@ -4,6 +4,7 @@ A challenge knows its files and jobs, compares the prediction and the reference 
 that follow: of one case, of all cases, on the leaderboard and in the ranking. What reads a file reads it in full and
 raises `Refused` for what the file's author has to fix.
 """
+# ruff: noqa: ARG002  (many methods are defaults, which need none of their arguments)
 
 import hashlib
 import math
@@ -17,7 +18,7 @@ from typing import Any, ClassVar, Generic, TypeVar
 
 import numpy as np
 
-from podium.challenges.board import NO_RULE, RankingRule, extend
+from podium.challenges.board import NO_RULE, RankingRule, complete_board
 from podium.challenges.ground_truth import (
     NOTE,
     Collected,
@@ -42,12 +43,7 @@ from podium.pairing import Layout
 from podium.platform.jobs import Runtime
 from podium.platform.leaderboard import Column, column, group_columns
 from podium.platform.metrics_file import CaseResult, CaseScore
-from podium.platform.privacy import (
-    PerCase,
-    aggregates_of_enough_cases,
-    published_columns,
-    rounded_aggregates,
-)
+from podium.platform.privacy import PerCase, aggregates_of_enough_cases, published_columns, rounded_aggregates
 from podium.platform.submission import Submission, SubmissionNames
 from podium.readers.decoding import one_case
 from podium.readers.files import SafeFile, list_files
@@ -94,10 +90,9 @@ class Challenge(ABC, Generic[TablesT, PredictionT, ReferenceT, ContentT, CaseT])
     def complete(self) -> Sequence[ValidationProblem]:
         """Add the tables of figures, leaderboard and ranking to what the kind declares; what is wrong with them."""
         declared = replace(self.declare(), group_of=self.cases.group_of if self.cases.groups is not None else None)
-        extended = extend(declared, self.ranking_rule(), self.tables, confidential=self.confidential_paths())
-        self.scoreboard, self.ranking = extended.scoreboard, extended.ranking
-        self.confidential = extended.confidential
-        return extended.problems
+        board = complete_board(declared, self.ranking_rule(), self.tables, confidential=self.confidential_paths())
+        self.scoreboard, self.ranking, self.confidential = board.scoreboard, board.ranking, board.confidential
+        return board.problems
 
     # References
 
@@ -121,11 +116,11 @@ class Challenge(ABC, Generic[TablesT, PredictionT, ReferenceT, ContentT, CaseT])
     def describe_reference(self, content: ContentT) -> Description:
         """What `podium check` shows of a reference."""
 
-    def geometries(self, content: ContentT) -> Geometries:  # noqa: ARG002  (most have none)
+    def geometries(self, content: ContentT) -> Geometries:
         """The geometries that the headers of a prediction's images should have."""
         return {}
 
-    def doubts_about_all(self, descriptions: Sequence[Description]) -> Sequence[str]:  # noqa: ARG002  (the interface)
+    def doubts_about_all(self, descriptions: Sequence[Description]) -> Sequence[str]:
         """Sentences on what is implausible about all references together."""
         return ()
 
@@ -207,19 +202,19 @@ class Challenge(ABC, Generic[TablesT, PredictionT, ReferenceT, ContentT, CaseT])
     def perfect_case(self, expected: ContentT) -> CaseT:
         """A case with nothing wrong: what the best possible submission scores can be computed before there is one."""
 
-    def damaged_cases(self, expected: ContentT) -> Sequence[CaseT]:  # noqa: ARG002  (the interface)
+    def damaged_cases(self, expected: ContentT) -> Sequence[CaseT]:
         """The reference and copies of it with faults, compared with it: used to exercise metrics."""
         return ()
 
-    def try_own_metrics(self, references: Iterable[ContentT]) -> Sequence[str]:  # noqa: ARG002  (the interface)
+    def try_own_metrics(self, references: Iterable[ContentT]) -> Sequence[str]:
         """What the organiser's own metrics raise on references that are compared with copies of themselves."""
         return ()
 
-    def facts(self, case: CaseT) -> Figures:  # noqa: ARG002  (the interface)
+    def facts(self, case: CaseT) -> Figures:
         """What a row keeps besides the declared metrics, so that everything can be computed again from the rows."""
         return {}
 
-    def warnings(self, case: CaseT) -> Sequence[str]:  # noqa: ARG002  (the interface)
+    def warnings(self, case: CaseT) -> Sequence[str]:
         """What the prediction's author should know about a case that was scored."""
         return ()
 
@@ -258,11 +253,11 @@ class Challenge(ABC, Generic[TablesT, PredictionT, ReferenceT, ContentT, CaseT])
         """The parts of a row that reveal a reference."""
         return ()
 
-    def given(self, results: Sequence[CaseResult], runtime: Runtime) -> Mapping[str, float]:  # noqa: ARG002
+    def given(self, results: Sequence[CaseResult], runtime: Runtime) -> Mapping[str, float]:
         """Figures that do not come from the rows, from all results and the runtime."""
         return {}
 
-    def cohort_given(self, aggregates: Mapping[str, Figures]) -> Mapping[str, Mapping[str, float]]:  # noqa: ARG002
+    def cohort_given(self, aggregates: Mapping[str, Figures]) -> Mapping[str, Mapping[str, float]]:
         """The given figures of every team that are final only once the aggregates of all teams are known."""
         return {}
 
@@ -276,27 +271,19 @@ class Challenge(ABC, Generic[TablesT, PredictionT, ReferenceT, ContentT, CaseT])
         """The package that computes each metric."""
         return {}
 
-    def pictures(self, rows: Sequence[Figures], aggregates: Figures) -> Sequence[Picture]:  # noqa: ARG002
+    def pictures(self, rows: Sequence[Figures], aggregates: Figures) -> Sequence[Picture]:
         """What a report draws of all cases together, from published rows and aggregates."""
         return ()
 
     def overlays(
-        self,
-        case: str,  # noqa: ARG002  (the interface)
-        prediction: PredictionT,  # noqa: ARG002
-        reference: ReferenceT,  # noqa: ARG002
-        images: Sequence[SafeFile],  # noqa: ARG002
+        self, case: str, prediction: PredictionT, reference: ReferenceT, images: Sequence[SafeFile]
     ) -> Sequence[Overlay]:
         """The views of one case with the outlines of prediction and reference; `images` are all files of the folder
         the organiser named."""
         return ()
 
     def check_images(
-        self,
-        case: str,  # noqa: ARG002  (the interface)
-        shapes: Shapes,  # noqa: ARG002
-        geometries: Geometries,  # noqa: ARG002
-        images: Sequence[SafeFile],  # noqa: ARG002
+        self, case: str, shapes: Shapes, geometries: Geometries, images: Sequence[SafeFile]
     ) -> Sequence[Sequence[str]]:
         """For every image of a case the parts of its header that differ from the reference's; Refused where one is
         unreadable or not of the reference's size."""

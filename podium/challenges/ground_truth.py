@@ -153,14 +153,14 @@ class Collected(Generic[PredictionT]):
 
 @dataclass(frozen=True, kw_only=True)
 class Description:
-    """A summary of one reference, for the organiser.
+    """A summary of one reference, or of one of its values, for the organiser.
 
     categories   counted over the cases
     figures      summarised over the cases by smallest, median and largest
     doubts       what is allowed but implausible: sentences without the case's name, so that equal ones can be counted
     """
 
-    shapes: Shapes
+    shapes: Shapes = field(default_factory=dict)
     categories: Mapping[str, str] = field(default_factory=dict)
     figures: Mapping[str, float] = field(default_factory=dict)
     doubts: Sequence[str] = ()

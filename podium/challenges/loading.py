@@ -59,9 +59,8 @@ def load_tables(
 def load_file(name: str, file: ChallengeFile) -> Loaded:
     """The challenge of a challenge.toml, whose kind must be known; ConfigurationError where the organiser's own code
     cannot be run."""
-    problems = [*file.common_problems()]
-    common = None if problems else file.common()
-    content = {**file.tables}
+    common, found = file.read_common()
+    problems, content = [*found], {**file.tables}
     if OWN_METRICS in content:
         words = "is not a table of challenge.toml: metrics.py provides it"
         problems.append(ValidationProblem(key=(OWN_METRICS,), words=words))

@@ -58,12 +58,12 @@ class Overlay:
 class Diagram:
     """Lines and dots over two axes.
 
+    caption    a sentence on what it shows
     share      both axes run from 0 to 1
     lines      by their names
     dots       one per case
     diagonal   the line on which x = y, for comparison
     levels     horizontal lines by their names
-    caption       a sentence on what it shows
     """
 
     title: str

@@ -407,21 +407,18 @@ class ChallengeFile:
 
     def common(self) -> Common:
         """The keys outside of tables."""
-        if problems := self.common_problems():
+        common, problems = self.read_common()
+        if common is None:
             raise self.refusal(problems)
-        return Common.model_validate(self._without_tables)
+        return common
 
-    def common_problems(self) -> Sequence[ValidationProblem]:
-        """What is wrong outside of the tables."""
+    def read_common(self) -> tuple[Common | None, Sequence[ValidationProblem]]:
+        """The keys outside of tables, and everything that is wrong with them."""
+        content = {key: value for key, value in self._content.items() if key not in self.tables}
         try:
-            Common.model_validate(self._without_tables)
+            return Common.model_validate(content), ()
         except ValidationError as error:
-            return all_problems(error, content=self._without_tables)
-        return ()
-
-    @cached_property
-    def _without_tables(self) -> Mapping[str, Any]:
-        return {key: value for key, value in self._content.items() if key not in self.tables}
+            return None, all_problems(error, content=content)
 
     def refusal(self, problems: Sequence[ValidationProblem]) -> ConfigurationError:
         """The first problem as an error, with all of them in its detail, for the log."""

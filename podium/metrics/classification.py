@@ -137,22 +137,6 @@ def kappa(counts: ConfusionCounts, *, weights: Literal["none", "linear", "quadra
     return 1 - quotient(observed * counts.sum(axis=(1, 2)), by_chance)
 
 
-def confusion_counts(
-    *, truth: Sequence[int], predicted: Sequence[int | None], classes: Sequence[int]
-) -> dict[int, dict[int | None, int]]:
-    """Cases by true class, then by predicted class, None for no prediction. Source: evalutils' confusion matrix."""
-    from grand_challenge_metrics.stats import calculate_confusion_matrix
-
-    missing = min(classes) - 1  # a label that no class has
-    found = np.asarray([missing if label is None else label for label in predicted], dtype=np.int64)
-    matrix = calculate_confusion_matrix(np.asarray(truth), found, labels=[*classes, missing])
-    columns: list[int | None] = [*classes, None]
-    return {
-        true: {label: int(matrix[row, column]) for column, label in enumerate(columns)}
-        for row, true in enumerate(classes)
-    }
-
-
 def _hits(counts: ConfusionCounts) -> ConfusionCounts:
     return np.diagonal(counts, axis1=1, axis2=2)
 

@@ -15,8 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from podium.metrics import Mask
-from podium.metrics.declaration import AGREEMENT, Policy
-from podium.metrics.overlap import Box, bounding_box
+from podium.metrics.overlap import Box, VoxelCounts, bounding_box
 
 Connectivity = Literal[6, 18, 26]
 Places = NDArray[np.int64]  # flat indices of voxels in C order, ascending
@@ -152,8 +151,11 @@ class Overlap:
     iou: NDArray[np.float64]
 
     @property
-    def shared_voxels(self) -> int:
-        return int(self.shared.sum())
+    def counts(self) -> VoxelCounts:
+        """Of the two masks as wholes."""
+        return VoxelCounts(
+            prediction=self.predicted_voxels, reference=self.lesions.total_voxels, shared=int(self.shared.sum())
+        )
 
     @property
     def untouched_component_voxels(self) -> int:
@@ -279,6 +281,17 @@ def count_overlap(prediction: Components, reference: Lesions) -> Overlap:
     )
 
 
+def masks_at(one: Places, other: Places, shape: tuple[int, ...]) -> tuple[Mask, Mask]:
+    """Two masks that are given by their voxels, cut to the box around both."""
+    sides = [np.stack(np.unravel_index(places, shape)) for places in (one, other)]
+    low = np.min([side.min(axis=1) for side in sides], axis=0)
+    size = np.max([side.max(axis=1) for side in sides], axis=0) - low + 1
+    masks = np.zeros((2, *size), np.bool_)
+    for mask, side in zip(masks, sides, strict=True):
+        mask[tuple(side - low[:, None])] = True
+    return masks[0], masks[1]
+
+
 def _volume(box: Box) -> int:
     return math.prod(cut.stop - cut.start for cut in box)
 
@@ -295,17 +308,14 @@ def _slabs(labels: NDArray[Any]) -> Iterator[tuple[int, NDArray[Any]]]:
 # Whether two masks have the same centre lines and the same number of pieces.
 
 
-def cldice(*, prediction: Mask, reference: Mask, policy: Policy = AGREEMENT) -> float | None:
+def cldice(*, prediction: Mask, reference: Mask) -> float:
     """clDice = 2 Tp Ts / (Tp + Ts), between 0 and 1, higher is better (Shit et al. 2021).
 
     Tp is the share of the prediction's centre line within the reference, Ts the share of the reference's centre line
     within the prediction. Centre lines are scikit-image's `skeletonize`, 2-D (Zhang) or 3-D (Lee); of some masks, such
     as a cube of 2x2x2 voxels, Lee's method leaves nothing, and such a mask is its own centre line. clDice is 0 where
-    neither line meets the other mask. Empty masks follow the policy (default: both empty 1, one empty 0).
+    neither line meets the other mask. Neither mask may be empty.
     """
-    sizes = {"prediction": int(prediction.any()), "reference": int(reference.any())}
-    if policy.applies(**sizes):
-        return policy.value(**sizes)
     precision = _covered_line(prediction, by=reference)
     sensitivity = _covered_line(reference, by=prediction)
     return 2 * precision * sensitivity / (precision + sensitivity) if precision + sensitivity else 0.0

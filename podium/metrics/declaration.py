@@ -7,7 +7,7 @@
     GivenFigure    a figure that does not come from the cases, such as the runtime
 
 A challenge lists its figures in one `Scoreboard`; `FigureNames` says what the name of a figure means, for formulas,
-columns, ranking and commands. A `Policy` decides the value of a metric for empty and failed cases.
+columns, ranking and commands.
 """
 
 import math
@@ -92,8 +92,7 @@ class Gate:
 
 @dataclass(frozen=True, kw_only=True)
 class CaseMetric(Metric, Generic[CaseT]):
-    """A metric with its function: `compute` from a case, or `compute_from_row` from the row's other
-    figures.
+    """A metric with its function: `compute` from a case, or `compute_from_row` from the row's other figures.
 
     when_missing  the figure of a case without a usable prediction; by default the worst value, null if that is infinite
     """
@@ -168,7 +167,7 @@ class CohortMetric(GivenFigure):
 
     exact      exact(rows): what is published, where a package of the field computes it; None where `compute` does
     whole      it counts something: published as an integer
-    reveals    one case can move it further than chance does: its last digits tell the case's label
+    reveals    one case can move it further than chance does: its last digits reveal the case's label
     defined    path below `aggregates` of 1 if it has a value, else 0
     """
 
@@ -199,13 +198,11 @@ class NamedFigure(GivenFigure):
     """A figure below `aggregates` as others name it.
 
     worst_value  the worst value where it is not an end of the range
-    of_case     the per-case figure that it is the mean, median, spread or count of, "" where it is none of these
-    error_path  the path of its spread
-    judges      False where it says nothing about quality: a spread, a count, a fact
+    error_path   the path of its spread
+    judges       False where it says nothing about quality: a spread, a count, a fact
     """
 
     worst_value: float | None = None
-    of_case: str = ""
     error_path: str = ""
     judges: bool = True
 
@@ -326,7 +323,6 @@ class FigureNames:
                     unit="" if path == metric.count else metric.unit,
                     undefined_when="" if path == metric.count else metric.undefined_when,
                     worst_value=metric.worst if is_number else None,
-                    of_case=metric.name,
                     error_path=metric.std_path if is_mean else "",
                     judges=is_number,
                 ),
@@ -357,7 +353,7 @@ class FigureNames:
             self.group_means[group_mean] = figure.path
         if group_mean and self._is_grouped:
             path, title = group_mean + GROUP_MEAN, f"{figure.title}, mean of groups"
-            places.append(replace(figure, path=path, title=title, of_case="", error_path=""))
+            places.append(replace(figure, path=path, title=title, error_path=""))
         for each in places:
             self.figures[each.path] = replace(each, title=self.titles.get(each.path, each.title))
 
@@ -393,59 +389,3 @@ class FigureNames:
         """Names that are accepted: means without `.mean` too; `of_case`: those of per-case figures."""
         known = list(self.metrics if of_case else self.figures)
         return [*known, *(name.removesuffix(_MEAN) for name in known if name.endswith(_MEAN))]
-
-
-# The value of a metric for empty and failed cases. Libraries differ here (MONAI: NaN or 0, panoptica: configurable,
-# scikit-learn: a warning), so every metric asks its policy before it calls a library.
-
-
-@dataclass(frozen=True, kw_only=True)
-class Policy:
-    """A metric's value where its formula has none; None is undefined: left out of every mean, and counted.
-
-    both_empty        neither the prediction nor the reference has anything of what is compared
-    prediction_empty  only the reference has something
-    reference_empty   only the prediction has something
-    failed            there is no prediction (missing), or none that can be used, and the reference has something
-    failed_on_empty   the same, and the reference has nothing
-    """
-
-    both_empty: float | None
-    prediction_empty: float | None
-    reference_empty: float | None
-    failed: float | None
-    failed_on_empty: float | None
-
-    def applies(self, *, prediction: float, reference: float) -> bool:
-        """Whether one of the two sizes (pixels, tokens, lesions) is zero, so that the formula does not decide."""
-        return prediction == 0 or reference == 0
-
-    def value(self, *, prediction: float, reference: float) -> float | None:
-        """The metric's value where the policy applies."""
-        if reference:
-            return self.prediction_empty
-        return self.reference_empty if prediction else self.both_empty
-
-    def when_failed(self, *, reference: float) -> float | None:
-        """The metric's value without a usable prediction; `reference` is the size of the reference."""
-        return self.failed if reference else self.failed_on_empty
-
-
-AGREEMENT = Policy(both_empty=1.0, prediction_empty=0.0, reference_empty=0.0, failed=0.0, failed_on_empty=0.0)
-"""Two masks without a pixel agree."""
-
-UNDEFINED_WITHOUT_REFERENCE = Policy(
-    both_empty=None, prediction_empty=0.0, reference_empty=None, failed=0.0, failed_on_empty=None
-)
-"""Where the reference has no lesion there is nothing to find: the figure does not exist."""
-
-RELATIVE_TO_REFERENCE = Policy(
-    both_empty=None, prediction_empty=1.0, reference_empty=None, failed=math.inf, failed_on_empty=None
-)
-"""A difference as a share of the reference, which must have something: all of it is missing, or there is no figure."""
-
-
-def distance_policy(worst: float) -> Policy:
-    """Two masks without a voxel agree, distance 0; where only one has any, or there is no prediction, the worst
-    distance, such as the diagonal of the image (`diagonal_mm`)."""
-    return Policy(both_empty=0.0, prediction_empty=worst, reference_empty=worst, failed=worst, failed_on_empty=worst)

@@ -14,10 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from podium.metrics import Floats, Mask
-from podium.metrics.components import Connectivity, Lesions, Overlap, count_overlap, find_lesions
-from podium.metrics.declaration import distance_policy
+from podium.metrics.components import Connectivity, Lesions, Overlap, count_overlap, find_lesions, masks_at
 from podium.metrics.overlap import bounding_box, voxel_ml
-from podium.metrics.surfaces import BoundaryKind, Combine, boundary_voxels, measure_surfaces
+from podium.metrics.surfaces import BoundaryKind, boundary_voxels, measure_surfaces
 
 Match = Literal["iou", "dice", "overlap", "centroid"]
 Pairing = Literal["any", "greedy", "optimal"]
@@ -136,25 +135,17 @@ class LesionMatches:
         values = (2 * self._shared / self._sizes)[self._found & self.counted_lesions]
         return self._mean_with_misses(values.tolist(), miss=0.0)
 
-    def lesion_hd95(
-        self,
-        *,
-        miss_mm: float,
-        percentile: float = 95.0,
-        combine: Combine = "max",
-        boundary: BoundaryKind = "voxels",
-    ) -> float | None:
+    def lesion_hd95(self, *, miss_mm: float, boundary: BoundaryKind = "voxels") -> float | None:
         """The mean over lesions and false positives of the HD95 of a lesion with all that matches it, else `miss_mm`.
 
         The lesion-wise HD95 of BraTS, where `boundary` is "surface" and `miss_mm` 374. None as in `lesion_dice`.
         """
-        never = distance_policy(miss_mm)  # both masks of a pair have voxels
         values = []
         for lesion in np.flatnonzero(self._found & self.counted_lesions) + 1:
             found, expected = self._pair(int(lesion))
             spacing = self.spacing_mm[1:] if self.planar else self.spacing_mm
             distances = measure_surfaces(prediction=found, reference=expected, spacing=spacing, boundary=boundary)
-            values.append(distances.hausdorff(percentile=percentile, combine=combine, policy=never) or 0.0)
+            values.append(distances.hausdorff())
         return self._mean_with_misses(values, miss=miss_mm)
 
     @property
@@ -204,14 +195,9 @@ class LesionMatches:
         """The components that match a lesion, and the lesion, as masks of just their size."""
         of_component, of_lesion = self._voxels
         matching = self.component[self.lesion == lesion]
-        sides = (np.concatenate([of_component[number - 1] for number in matching]), of_lesion[lesion - 1])
-        places = [np.stack(np.unravel_index(side, self.components.shape), axis=1) for side in sides]
-        low = np.min([place.min(axis=0) for place in places], axis=0)
-        shape = np.max([place.max(axis=0) for place in places], axis=0) - low + 1
-        masks = np.zeros((2, *shape), np.bool_)
-        for mask, place in zip(masks, places, strict=True):
-            mask[tuple((place - low).T)] = True
-        return (masks[0][0], masks[1][0]) if self.planar else (masks[0], masks[1])
+        found = np.concatenate([of_component[number - 1] for number in matching])
+        prediction, reference = masks_at(found, of_lesion[lesion - 1], self.components.shape)
+        return (prediction[0], reference[0]) if self.planar else (prediction, reference)
 
     @cached_property
     def _voxels(self) -> tuple[list[Numbers], list[Numbers]]:
@@ -397,12 +383,6 @@ def match_lesions(overlap: Overlap, *, iou_threshold: float) -> Detections:
     return Detections(tp=found, fp=overlap.component_count - right, fn=overlap.lesions.count - found)
 
 
-def voxel_dice(overlap: Overlap) -> float | None:
-    """DSC = 2|P∩G| / (|P| + |G|) of the two masks as wholes; None where both are empty."""
-    total = overlap.predicted_voxels + overlap.lesions.total_voxels
-    return 2 * overlap.shared_voxels / total if total else None
-
-
 def reported_pairs(overlap: Overlap, *, iou_threshold: float) -> list[dict[str, int | float]]:
     """Every pair with IoU >= threshold, and for a touched lesion that has none, its best pair: why it was missed. Each
     is a lesion (by its id), a component (by its number) and their IoU.
@@ -439,17 +419,15 @@ def centroid_hits(
     return Detections(tp=score.true_positives, fp=score.false_positives, fn=score.false_negatives)
 
 
-def component_dice(*, prediction: Mask, reference: Mask) -> float | None:
+def component_dice(*, prediction: Mask, reference: Mask) -> float:
     """The mean over the reference's components of the Dice within each one's Voronoi region; higher is better.
 
     MONAI's `DiceMetric(per_component=True)`: components are joined by 26 neighbours (8 in 2-D), and every voxel belongs
-    to its nearest component, in voxels. None where the reference is empty. Only predicted voxels outside of all
+    to its nearest component, in voxels. The reference must not be empty. Only predicted voxels outside of all
     components need a nearest one, which takes a hundredth of the time of MONAI's distances over the whole volume.
     """
     found, expected = _cropped(prediction, reference)
     lesions = find_lesions(expected.view(np.uint8), connectivity=26)
-    if not lesions.count:
-        return None
     hits = np.bincount(lesions.labels[found.reshape(-1)[lesions.places]], minlength=lesions.count + 1)[1:]
     false = _counts_nearest(found & ~expected, lesions, expected)
     return float(np.mean(2 * hits / (hits + false + lesions.voxels)))

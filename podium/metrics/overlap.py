@@ -1,6 +1,7 @@
 """Overlap and volumes of two masks, and the regions of two label images that the masks are cut from.
 
-Dice, IoU and volume differences need only numbers of voxels. Empty masks follow a policy (see `declaration`).
+Dice, IoU and volume differences need only numbers of voxels. Two empty masks agree; a metric may declare another value
+for empty masks, which is then decided before these functions are called.
 """
 
 import math
@@ -12,7 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from podium.metrics import Floats, Mask
-from podium.metrics.declaration import AGREEMENT, RELATIVE_TO_REFERENCE, Policy
 
 Box = tuple[slice, ...]
 Labels = NDArray[np.integer[Any]]
@@ -33,17 +33,18 @@ class VoxelCounts:
     reference: int
     shared: int
 
-    def dice(self, policy: Policy = AGREEMENT) -> float | None:
-        """DSC = 2|P∩G| / (|P| + |G|), between 0 and 1, higher is better; empty masks follow the policy."""
-        if policy.applies(prediction=self.prediction, reference=self.reference):
-            return policy.value(prediction=self.prediction, reference=self.reference)
-        return 2 * self.shared / (self.prediction + self.reference)
+    def dice(self) -> float:
+        """DSC = 2|P∩G| / (|P| + |G|), between 0 and 1, higher is better; 1 where both are empty.
 
-    def iou(self, policy: Policy = AGREEMENT) -> float | None:
-        """IoU = |P∩G| / |P∪G| (Jaccard), between 0 and 1, higher is better; empty masks follow the policy."""
-        if policy.applies(prediction=self.prediction, reference=self.reference):
-            return policy.value(prediction=self.prediction, reference=self.reference)
-        return self.shared / (self.prediction + self.reference - self.shared)
+        The quotient of whole numbers is rounded once, as MONAI's `compute_dice` does for float64 masks.
+        """
+        total = self.prediction + self.reference
+        return 2 * self.shared / total if total else 1.0
+
+    def iou(self) -> float:
+        """IoU = |P∩G| / |P∪G| (Jaccard), between 0 and 1, higher is better; 1 where both are empty."""
+        union = self.prediction + self.reference - self.shared
+        return self.shared / union if union else 1.0
 
 
 def count_voxels(*, prediction: Mask, reference: Mask) -> VoxelCounts:
@@ -53,15 +54,6 @@ def count_voxels(*, prediction: Mask, reference: Mask) -> VoxelCounts:
         reference=int(np.count_nonzero(reference)),
         shared=int(np.count_nonzero(prediction & reference)),
     )
-
-
-def dice(*, prediction: Mask, reference: Mask, policy: Policy = AGREEMENT) -> float | None:
-    """DSC = 2|P∩G| / (|P| + |G|), between 0 and 1, higher is better. Source: MONAI's `compute_dice`.
-
-    Empty masks follow the policy (default: both empty 1, one empty 0). The counts are whole numbers and the quotient is
-    rounded once, which is what MONAI gives for float64 masks (a test compares them); torch is not needed.
-    """
-    return count_voxels(prediction=prediction, reference=reference).dice(policy)
 
 
 # Volumes, from numbers of voxels.
@@ -77,26 +69,17 @@ def volume_difference_ml(*, prediction: int, reference: int, spacing_mm: Sequenc
     return abs(prediction - reference) * voxel_ml(spacing_mm)
 
 
-def relative_volume_difference(
-    *, prediction: int, reference: int, policy: Policy = RELATIVE_TO_REFERENCE
-) -> float | None:
-    """|Vp - Vg| / Vg of two numbers of voxels; 0 is best, there is no upper bound, and an empty prediction has 1.
-
-    By default None where the reference is empty.
-    """
-    if policy.applies(prediction=prediction, reference=reference):
-        return policy.value(prediction=prediction, reference=reference)
-    return abs(prediction - reference) / reference
+def relative_volume_difference(*, prediction: int, reference: int) -> float | None:
+    """|Vp - Vg| / Vg of two numbers of voxels; 0 is best, there is no upper bound, and an empty prediction has 1. None
+    where the reference is empty."""
+    return abs(prediction - reference) / reference if reference else None
 
 
-def volume_similarity(*, prediction: int, reference: int, policy: Policy = AGREEMENT) -> float | None:
-    """1 - |Vp - Vg| / (Vp + Vg) of two numbers of voxels, between 0 and 1, higher is better (Taha and Hanbury 2015).
-
-    Empty masks follow the policy (default: both empty 1, one empty 0).
-    """
-    if policy.applies(prediction=prediction, reference=reference):
-        return policy.value(prediction=prediction, reference=reference)
-    return 1 - abs(prediction - reference) / (prediction + reference)
+def volume_similarity(*, prediction: int, reference: int) -> float:
+    """1 - |Vp - Vg| / (Vp + Vg) of two numbers of voxels, between 0 and 1, higher is better (Taha and Hanbury 2015); 1
+    where both are empty."""
+    total = prediction + reference
+    return 1 - abs(prediction - reference) / total if total else 1.0
 
 
 def volume_rmse_ml(*, squares: Floats, cases: Floats) -> Floats:

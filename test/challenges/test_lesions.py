@@ -2,7 +2,6 @@
 
 import json
 import math
-import tarfile
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +9,6 @@ import numpy as np
 import pytest
 from challenges.built import lesions
 from challenges.lesions_folders import HALF, LESION, NOTHING, SHAPE, block, run, write, write_ground_truth, write_jobs
-from container.test_scoring import differences
 from places import ROOT
 from pydantic import ValidationError
 from samples.lesions_teams import GLOW_FAULTS
@@ -41,14 +39,6 @@ def scored(submission: Path, tmp_path: Path, **ground_truth: Any) -> dict[str, A
 
 def steps(document: dict[str, Any], case: str, figure: str) -> list[Any]:
     return [step[figure] for step in document["results"][case]["metrics"]["steps"]]
-
-
-@pytest.mark.parametrize("team", ["ember", "glow"])
-def test_the_samples_score_what_the_literal_rules_say(team: str, tmp_path: Path) -> None:
-    found = run(ROOT / "test/submissions/lesions" / team, ROOT / "ground-truth/lesions", tmp_path)
-    expected = json.loads((ROOT / f"test/expected/lesions/{team}.json").read_text())
-    assert found["results"].keys() == expected["results"].keys()
-    assert differences(expected, found) == []
 
 
 def test_the_sample_faults_are_told_apart(tmp_path: Path) -> None:
@@ -122,14 +112,6 @@ def test_layouts_of_files(submission: Path, tmp_path: Path, folder: str, ending:
     found = scored(submission, tmp_path)
     assert steps(found, "a", "dice") == [1.0, 0.8, 0.8]
     assert found["counts"]["unmatched"] == 0
-
-
-def test_a_packed_submission(submission: Path, tmp_path: Path) -> None:
-    write_steps(tmp_path / "loose/a", LESION, HALF, HALF)
-    submission.mkdir()
-    with tarfile.open(submission / "results.tar.gz", "w:gz") as archive:
-        archive.add(tmp_path / "loose", arcname="loose")
-    assert steps(scored(submission, tmp_path), "a", "dice") == [1.0, 0.8, 0.8]
 
 
 @pytest.mark.parametrize("ending", [".nii.gz", ".mha"])
@@ -207,9 +189,9 @@ def test_jobs_that_tell_their_step_only_in_part(submission: Path, tmp_path: Path
     assert "1 of the 2 jobs of this case have an input 'interaction-step'" in found["results"]["a"]["error"]
 
 
-@pytest.mark.parametrize("caption", [-1, 0.5, True, "1", math.nan, math.inf, 10**400])
-def test_a_step_that_is_no_number(submission: Path, tmp_path: Path, caption: Any) -> None:
-    jobs = [{"case": "a.mha", "mask": LESION, "step": caption}, {"case": "b.mha", "mask": LESION, "step": 0}]
+@pytest.mark.parametrize("step", [-1, 0.5, True, "1", math.nan, math.inf, 10**400])
+def test_a_step_that_is_no_number(submission: Path, tmp_path: Path, step: Any) -> None:
+    jobs = [{"case": "a.mha", "mask": LESION, "step": step}, {"case": "b.mha", "mask": LESION, "step": 0}]
     found = scored(write_jobs(submission, jobs), tmp_path)
     assert found["results"]["a"]["error"].endswith("is not a non-negative whole number.")
 
@@ -265,46 +247,33 @@ def test_a_case_that_really_ends_in_0000_is_itself(submission: Path, tmp_path: P
 
 
 BAD_STEPS = {
-    "wrong size": (block(slice(0, 2), shape=(6, 8, 9)), "'a/iter_1.nii.gz' is 6 x 8 x 9, expected 6 x 8 x 10."),
-    "two axes": (np.ones((8, 10), np.uint8), "'a/iter_1.nii.gz' has 2 axes (8 x 10), expected 3 (6 x 8 x 10)."),
-    "probabilities": (
-        LESION * np.float32(0.25),
-        "'a/iter_1.nii.gz' holds the fractional value 0.25; this looks like a probability map: "
-        "send labels, for example by applying a threshold.",
-    ),
-    "fractions": (
-        LESION * np.float32(2.5),
-        "'a/iter_1.nii.gz' holds the fractional value 2.5; labels are whole numbers.",
-    ),
-    "nan": (LESION * np.float32(np.nan), "'a/iter_1.nii.gz' holds NaN; every pixel needs a label."),
-    "infinite": (
-        np.where(LESION, np.float32(np.inf), np.float32(0)),
-        "'a/iter_1.nii.gz' holds infinite values; labels are whole numbers.",
-    ),
-    "negative": (LESION.astype(np.int16) * -3, "'a/iter_1.nii.gz' holds the negative value -3; labels start at 0."),
+    "wrong size": block(slice(0, 2), shape=(6, 8, 9)),
+    "two axes": np.ones((8, 10), np.uint8),
+    "probabilities": LESION * np.float32(0.25),
+    "nan": LESION * np.float32(np.nan),
+    "infinite": np.where(LESION, np.float32(np.inf), np.float32(0)),
+    "negative": LESION.astype(np.int16) * -3,
 }
 
 
 @pytest.mark.parametrize("fault", BAD_STEPS)
 def test_a_bad_step_costs_that_step(submission: Path, tmp_path: Path, fault: str) -> None:
-    volume, sentence = BAD_STEPS[fault]
-    write_steps(submission / "a", LESION, volume, LESION)
+    write_steps(submission / "a", LESION, BAD_STEPS[fault], LESION)
     found = scored(submission, tmp_path)
     assert found["results"]["a"]["status"] == "scored"
     assert steps(found, "a", "dice") == [1.0, 0.0, 1.0]
     assert steps(found, "a", "status") == ["scored", "failed", "scored"]
-    assert steps(found, "a", "error")[1] == sentence
     assert steps(found, "a", "fnv_ml") == [0.0, 0.027, 0.0]
-    assert found["results"]["a"]["warnings"] == [f"step 1: {sentence}"]
+    error = steps(found, "a", "error")[1]
+    assert error.startswith("'a/iter_1.nii.gz' ")
+    assert found["results"]["a"]["warnings"] == [f"step 1: {error}"]
 
 
 def test_a_linked_step_is_refused(submission: Path, tmp_path: Path) -> None:
     ground_truth = write_ground_truth(tmp_path, {"a": LESION})
     write_steps(submission / "a", HALF, None, HALF)
     (submission / "a/iter_1.nii.gz").symlink_to(ground_truth / "references/a.nii.gz")
-    found = run(submission, ground_truth, tmp_path / "output")
-    assert steps(found, "a", "dice") == [0.8, 0.0, 0.8]
-    assert steps(found, "a", "error")[1] == "'a/iter_1.nii.gz' is a symbolic link; send the file itself."
+    assert steps(run(submission, ground_truth, tmp_path / "output"), "a", "dice") == [0.8, 0.0, 0.8]
 
 
 def test_other_geometry_is_a_warning_and_the_references_spacing_counts(submission: Path, tmp_path: Path) -> None:
@@ -450,12 +419,6 @@ def test_groups(submission: Path, tmp_path: Path) -> None:
     assert found["dmm_pooled_group_mean"] == pytest.approx((1 + 0) / 2)
 
 
-def test_a_case_of_no_group_stops_the_run(submission: Path, tmp_path: Path) -> None:
-    write_steps(submission / "a", LESION)
-    with pytest.raises(GroundTruthError, match="have no valid group"):
-        scored(submission, tmp_path, settings=PATTERN)
-
-
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
@@ -496,17 +459,12 @@ def test_a_case_with_two_references_stops_the_run(submission: Path, tmp_path: Pa
         scored(submission, tmp_path, references={"a.mha": LESION, "a.nii.gz": LESION})
 
 
-def test_names_that_match_nothing_are_said(submission: Path, tmp_path: Path) -> None:
-    write(submission / "a.nii.gz", LESION)
+@pytest.mark.parametrize("name", ["a.nii.gz", "iter_0.nii.gz"])
+def test_names_that_match_nothing_are_said(submission: Path, tmp_path: Path, name: str) -> None:
+    write(submission / name, LESION)
     with pytest.raises(SubmissionError) as caught:
         scored(submission, tmp_path)
-    assert "a.nii.gz: it is not named <case>/iter_<k>.nii.gz or <case>/iter_<k>.mha" in str(caught.value)
-
-
-def test_a_step_outside_of_a_case_folder(submission: Path, tmp_path: Path) -> None:
-    write(submission / "iter_0.nii.gz", LESION)
-    with pytest.raises(SubmissionError, match=r"it is not named <case>/iter_<k>\.nii\.gz or <case>/iter_<k>\.mha"):
-        scored(submission, tmp_path)
+    assert f"{name}: it is not named <case>/iter_<k>.nii.gz or <case>/iter_<k>.mha" in str(caught.value)
 
 
 def test_anonymous_rows_hold_no_lesion(submission: Path, tmp_path: Path) -> None:
@@ -558,23 +516,6 @@ def test_validate_says_which_steps_need_mending(submission: Path) -> None:
     write_steps(submission / "b", LESION, LESION)
     report = validate(submission, executor=Serial())
     assert [(problem.where, "probability map" in problem.what) for problem in report.problems] == [("a", True)]
-
-
-def test_metrics_json_has_the_same_bytes_with_any_number_of_workers(tmp_path: Path) -> None:
-    from podium.evaluation import evaluate
-    from podium.execution.processes import Processes
-
-    outcomes = set()
-    for workers in (1, 3):
-        evaluate(
-            submission=ROOT / "test/submissions/lesions/glow",
-            output=tmp_path / str(workers),
-            ground_truth=ROOT / "ground-truth/lesions",
-            challenge=None,
-            executor=Processes(workers=workers),
-        )
-        outcomes.add((tmp_path / str(workers) / "metrics.json").read_bytes())
-    assert len(outcomes) == 1
 
 
 def test_the_manifest_holds_no_lesion(tmp_path: Path) -> None:

@@ -89,23 +89,7 @@ def test_an_upload_without_its_folder_takes_the_name_of_the_image(
     assert evaluate(files, ground_truth=uploaded, executor=Serial()).challenge == "declared", "its kind"
 
 
-def test_the_old_key_says_what_to_write(root: Path, files: Path) -> None:
-    path = root / "carotid-final" / "challenge.toml"
-    path.write_text(path.read_text().replace('kind = "declared"', 'challenge = "carotid"'))
-    with pytest.raises(
-        ConfigurationError,
-        match="line 3: 'challenge' is no longer a key: write kind = \"declared\"; the name of a challenge",
-    ):
-        evaluate(files, ground_truth=root / "carotid-final", executor=Serial())
-
-
 def test_a_folder_that_cannot_name_an_image_is_refused(root: Path, files: Path) -> None:
     (root / "carotid-final").rename(root / "Carotid Final")
     with pytest.raises(ConfigurationError, match=r"lower-case letters, digits, .*'Carotid Final' is not valid"):
         evaluate(files, ground_truth=root / "Carotid Final", executor=Serial())
-
-
-def test_a_byte_order_mark_before_the_settings_is_accepted(root: Path, files: Path) -> None:
-    path = root / "carotid-final" / "challenge.toml"
-    path.write_text("\ufeff" + path.read_text(), encoding="utf-8")
-    assert evaluate(files, ground_truth=root / "carotid-final", executor=Serial()).counts.scored == 3

@@ -3,9 +3,6 @@
 import csv
 import io
 import json
-import subprocess
-import sys
-import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -97,30 +94,7 @@ def perfect(rows: dict[str, Any]) -> None:
         assert row["metrics"]["meteor"] == pytest.approx(1 - 0.5 / length**3, rel=1e-12)
 
 
-# The samples
-
-
-def differences(expected: Any, found: Any, where: str = "") -> list[str]:
-    if isinstance(expected, dict):
-        return [
-            problem for key, value in expected.items() for problem in differences(value, found[key], f"{where}.{key}")
-        ]
-    same = found == (pytest.approx(expected, abs=1e-12) if isinstance(expected, float) else expected)
-    return [] if same else [f"{where}: expected {expected!r}, found {found!r}"]
-
-
-@pytest.mark.parametrize("team", ["molar", "cuspid", "wisdom"])
-def test_samples_score_what_the_literal_reading_says(team: str, tmp_path: Path) -> None:
-    arguments = ["--input", SAMPLES / team, "--output", tmp_path, "--ground-truth", GROUND_TRUTH, "--workers", "2"]
-    assert main(["evaluate", *map(str, arguments)]) == 0
-    found = json.loads((tmp_path / "metrics.json").read_text())
-    found["results"] = {row["case"]: row for row in found["results"]}
-    expected = json.loads((ROOT / f"test/expected/reports/{team}.json").read_text())
-    if find_wordnet() is None:
-        assert not [name for name in found["aggregates"] if "wordnet" in name]
-        expected["aggregates"] = {key: value for key, value in expected["aggregates"].items() if "wordnet" not in key}
-    assert found["results"].keys() == expected["results"].keys()
-    assert differences(expected, found) == []
+# Which BLEU and METEOR enter the score
 
 
 def test_aggregates_can_be_computed_again_from_the_rows_alone(tmp_path: Path) -> None:
@@ -132,9 +106,6 @@ def test_aggregates_can_be_computed_again_from_the_rows_alone(tmp_path: Path) ->
         for row in document["results"]
     ]
     assert reports().aggregate(rows, Runtime()) == document["aggregates"]
-
-
-# Which BLEU and METEOR enter the score
 
 
 def test_only_the_leaderboards_bleu_counts_orders_that_a_report_is_too_short_for() -> None:
@@ -235,15 +206,6 @@ def test_reports_csv(bench: Bench, delimiter: str, header: list[str] | None) -> 
     perfect(bench.rows())
 
 
-def test_a_zip_archive(bench: Bench) -> None:
-    packed = io.BytesIO()
-    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
-        for case, text in TEXTS.items():
-            archive.writestr(f"out/{case}.txt", text)
-    bench.write("submission.zip", packed.getvalue())
-    perfect(bench.rows())
-
-
 @pytest.mark.parametrize("key", ["interface", "socket"])
 def test_jobs_are_paired_by_the_names_of_their_inputs(bench: Bench, key: str) -> None:
     scan = {"intra-oral-scan": {"file": "https://host/media/x/B.7.stl?token=1"}, "notes": {"file": None}}
@@ -287,14 +249,6 @@ def test_jobs_that_belong_to_no_case_are_counted_and_named(bench: Bench) -> None
     assert "unmatched: job 9f-c2: no input is an expected case ('secret-name.mha')" in bench.log
 
 
-def test_a_job_whose_inputs_name_two_cases_belongs_to_none(bench: Bench) -> None:
-    inputs = {"scan": {"file": {"name": "A003.ply"}}, "photo": {"file": {"name": "b.7.png"}}}
-    bench.write("predictions.json", json.dumps([job("pk", inputs=inputs, report={"report": "x"})]))
-    code, sentence = bench.run()
-    assert code == 1
-    assert sentence.endswith("the first is job pk: its inputs name more than one case.")
-
-
 def test_many_left_over_jobs_are_counted(bench: Bench) -> None:
     bench.write("predictions.json", json.dumps([job(f"pk{n}", inputs={}) for n in range(12)]))
     _, sentence = bench.run()
@@ -302,16 +256,6 @@ def test_many_left_over_jobs_are_counted(bench: Bench) -> None:
         "None of the 12 submitted predictions belongs to an expected case; "
         "the first is job pk0: no input is an expected case (none with a name)."
     )
-
-
-def test_two_jobs_for_one_case_cost_that_case(bench: Bench) -> None:
-    jobs = [job(pk, inputs=image("A003.mha"), report={"report": TEXTS["A003"]}) for pk in ("p", "q")]
-    jobs.append(job("r", inputs=image("b.7.mha"), report={"report": TEXTS["b.7"]}))
-    bench.write("predictions.json", json.dumps(jobs))
-    rows = bench.rows()
-    assert rows["A003"]["error"] == "There are 2 predictions for this case ('job p', 'job q'); send one."
-    assert rows["A003"]["metrics"]["bleu_4"] == 0
-    perfect({"b.7": rows["b.7"]})
 
 
 # What is wrong with single reports
@@ -326,7 +270,6 @@ def test_two_jobs_for_one_case_cost_that_case(bench: Bench) -> None:
         ("A003.json", '{"report": ["x"]}', "'A003.json' must hold the report as text, it holds a list."),
         ("A003.json", '{"report": true}', "'A003.json' must hold the report as text, it holds true or false."),
         ("A003.json", '{"text": "x"}', """'A003.json' must be {"report": "text"}, it has no 'report'."""),
-        ("A003.json", '{"report": "x"', "'A003.json' is not valid JSON: line 1, column 15."),
         ("A003.txt", b"\xff\xfe\x00T", "'A003.txt' is not UTF-8 text; save it as UTF-8."),
         ("A003.txt", b"x" * 4_000_001, "'A003.txt' is longer than 4,000,000 characters."),
         ("A003.txt", b"x" * 16_000_001, "'A003.txt' is larger than 16,000,000 bytes."),
@@ -360,13 +303,6 @@ def test_what_json_cannot_mean_costs_its_case_alone(written: str, words: str, be
     assert rows["b.7"]["metrics"]["captioning"] > 0.9
 
 
-def test_numbers_in_reports_json_cost_their_cases_alone(bench: Bench) -> None:
-    bench.write("reports.json", json.dumps({"A003": 7, "b.7": TEXTS["b.7"]}))
-    rows = bench.rows()
-    assert rows["A003"]["error"] == "'reports.json: A003' must hold the report as text, it holds a number."
-    perfect({"b.7": rows["b.7"]})
-
-
 @pytest.mark.parametrize("text", ["", " \r\n\t", "\ufeff"])
 def test_an_empty_report_scores_0_and_is_counted(bench: Bench, text: str) -> None:
     bench.write("A003.txt", text)
@@ -392,12 +328,6 @@ def test_empty_against_empty_scores_0(bench: Bench) -> None:
     bench.write("B.txt", "tooth")
     rows = bench.rows()
     assert {rows["A"]["metrics"][name] for name in ("bleu_4", "meteor", "captioning")} == {0}
-
-
-def test_an_all_empty_submission_has_the_score_0(bench: Bench) -> None:
-    bench.write("reports.json", json.dumps({"A003": "", "b.7": ""}))
-    metrics = bench.metrics()
-    assert metrics["aggregates"]["score"] == metrics["aggregates"]["bleu_4"] == 0
 
 
 def test_byte_order_mark_windows_line_ends_and_typographic_quotes_are_read(bench: Bench) -> None:
@@ -448,33 +378,16 @@ def test_a_report_sent_twice_costs_its_case(bench: Bench) -> None:
     assert "'A003.txt', 'reports.json: A003'" in rows["A003"]["error"]
 
 
-def test_a_link_to_a_reference_is_not_followed(bench: Bench) -> None:
-    write_truth(bench.truth)
-    (bench.submission / "A003.txt").symlink_to(bench.truth / "references/A003.txt")
-    bench.write("b.7.txt", TEXTS["b.7"])
-    row = bench.rows()["A003"]
-    assert (row["status"], row["metrics"]["bleu_4"]) == ("failed", 0)
-    assert row["error"] == "'A003.txt' is a symbolic link; send the file itself."
-
-
 @pytest.mark.parametrize(
     ("name", "content", "sentence"),
     [
         ("reports.json", "[]", """'reports.json' must be an object, {"<case>": "text", ...}."""),
-        ("reports.json", '{"A003": "x", "A003": "y"}', "'reports.json' has the key 'A003' twice in one object."),
         (
             "reports.json",
             json.dumps({f"x{number}": "" for number in range(10_001)}),
             "'reports.json' holds more than 10,000 reports; send only those of the challenge.",
         ),
-        ("reports.csv", 'A003,"unclosed', "'reports.csv' is not valid CSV: line 1."),
         ("reports.csv", "A003\n", "'reports.csv', line 1: a case and its report are required."),
-        (
-            "Z1.txt",
-            "x",
-            "None of the 1 submitted predictions belongs to an expected case; the first is Z1.txt: 'Z1' is "
-            "not an expected case.",
-        ),
     ],
 )
 def test_an_unusable_submission_says_why(bench: Bench, name: str, content: str, sentence: str) -> None:
@@ -560,19 +473,6 @@ def test_the_manifest_does_not_publish_the_judges_address(bench: Bench, tmp_path
     manifest = tmp_path / "cases.json"
     assert main(["manifest", "--ground-truth", str(bench.truth), "--output", str(manifest)]) == 0
     assert "hospital" not in manifest.read_text()
-
-
-def test_scoring_reports_imports_neither_torch_nor_nltk_nor_scipy(tmp_path: Path) -> None:
-    script = (
-        "import sys; from podium.cli.main import main; code = main(sys.argv[1:]); "
-        "print(sorted({'torch', 'monai', 'nltk', 'scipy', 'sklearn', 'openai', 'radfact_lite'} "
-        "& set(sys.modules))); sys.exit(code)"
-    )
-    arguments = ["evaluate", "--input", SAMPLES / "molar", "--output", tmp_path, "--ground-truth", GROUND_TRUTH]
-    done = subprocess.run(
-        [sys.executable, "-c", script, *map(str, arguments)], cwd=ROOT, capture_output=True, text=True, check=True
-    )
-    assert done.stdout.splitlines()[-1] == "[]"
 
 
 def test_references_that_cannot_be_listed_are_not_the_participants_fault(tmp_path: Path) -> None:

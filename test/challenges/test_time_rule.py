@@ -1,15 +1,13 @@
 """The two published time rules, by their worked figures."""
 
 import math
-from fractions import Fraction
 
 import pytest
 
-from podium.challenges.declared.settings import cohort_scores, time_bounds
+from podium.challenges.declared.settings import TimeSettings, cohort_scores
 
-BASELINE_SECONDS = 90.0
-FIXED = time_bounds(BASELINE_SECONDS, fastest=Fraction(2, 3), slowest=Fraction(2))
-WIDEST = time_bounds(BASELINE_SECONDS, fastest=Fraction(1, 3), slowest=Fraction(2))
+FIXED = TimeSettings(rule="fixed", baseline_seconds=90.0).bounds
+WIDEST = TimeSettings(rule="cohort", baseline_seconds=90.0).bounds
 
 
 @pytest.mark.parametrize(
@@ -43,6 +41,5 @@ def test_cohort_rule(teams: list[float], expected: list[float]) -> None:
 
 
 def test_provisional_bounds_of_a_single_team() -> None:
-    bounds = WIDEST
-    assert (bounds.fast, bounds.slow) == (30, 180)
-    assert bounds.score(105) == pytest.approx(50)
+    assert (WIDEST.fast, WIDEST.slow) == (30, 180)
+    assert WIDEST.score(105) == pytest.approx(50)

@@ -6,13 +6,11 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 from container.engine import docker, evaluate
+from evaluating import differences
 from places import ROOT
-
-from podium.figures import leaves
 
 pytestmark = pytest.mark.container
 
@@ -43,17 +41,6 @@ def native_metrics(submission: Path, output: Path, *, ground_truth: Path, wordne
     )
     assert done.returncode == 0, done.stdout + done.stderr
     return (output / "metrics.json").read_bytes()
-
-
-def differences(expected: Any, found: Any) -> list[str]:
-    """Every expected figure that is absent or off by more than 1e-6; what was not expected is not compared."""
-    values = dict(leaves(found))
-    return [
-        f"{path}: expected {value!r}, found {values.get(path, 'nothing')!r}"
-        for path, value in leaves(expected)
-        if path not in values
-        or values[path] != (pytest.approx(value, rel=0, abs=1e-6) if isinstance(value, int | float) else value)
-    ]
 
 
 @pytest.mark.parametrize("submission", SUBMISSIONS, ids=lambda path: f"{path.parent.name}-{path.name}")

@@ -27,7 +27,6 @@ from podium.metrics.classification import (
     brier,
     class_codes,
     confusion,
-    confusion_counts,
     ece,
     f1,
     f1_macro,
@@ -42,11 +41,6 @@ from podium.metrics.classification import (
     with_worst,
 )
 from podium.metrics.resampling import Resamples
-
-
-def test_confusion_counts() -> None:
-    counts = confusion_counts(truth=[0, 0, 0, 1, 1], predicted=[0, 1, None, 1, 1], classes=[0, 1])
-    assert counts == {0: {0: 1, 1: 1, None: 1}, 1: {0: 0, 1: 2, None: 0}}
 
 
 def counted(reference: list[int], prediction: list[int | None], classes: int) -> ConfusionCounts:

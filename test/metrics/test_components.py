@@ -40,12 +40,6 @@ def test_cldice_of_masks_without_a_centre_line() -> None:
     assert cldice(prediction=cube, reference=cube) == 1.0
 
 
-@pytest.mark.parametrize(("sides", "expected"), [((0, 0), 1.0), ((1, 0), 0.0), ((0, 1), 0.0)])
-def test_cldice_of_empty_masks_follows_the_policy(sides: tuple[int, int], expected: float) -> None:
-    prediction, reference = (np.full((3, 4), bool(side)) for side in sides)
-    assert cldice(prediction=prediction, reference=reference) == expected
-
-
 def test_cldice_is_zero_where_nothing_meets() -> None:
     prediction, reference = np.zeros((2, 3, 9), np.bool_)
     prediction[0], reference[2] = True, True

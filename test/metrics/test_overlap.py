@@ -1,4 +1,4 @@
-"""Dice, IoU, volumes and regions: worked figures, policies and literal readings. MONAI: test_engines.py."""
+"""Dice, IoU, volumes and regions: worked figures and literal readings. MONAI: test_engines.py."""
 
 import math
 from collections.abc import Mapping
@@ -16,8 +16,8 @@ from properties import examples
 
 from podium.metrics.overlap import (
     Region,
+    VoxelCounts,
     count_voxels,
-    dice,
     find_regions,
     relative_volume_difference,
     volume_difference_ml,
@@ -31,15 +31,15 @@ from podium.metrics.surfaces import measure_surfaces
 
 def test_figures_of_the_worked_example() -> None:
     prediction, reference = worked_example()
-    assert dice(prediction=prediction, reference=reference) == 0.75
     counts = count_voxels(prediction=prediction, reference=reference)
-    assert (counts.iou(), counts.shared) == (0.6, 48)
+    assert (counts.dice(), counts.iou(), counts.shared) == (0.75, 0.6, 48)
 
 
 @pytest.mark.parametrize(("prediction", "reference", "expected"), [(0, 0, 1.0), (1, 0, 0.0), (0, 1, 0.0)])
-def test_empty_counts_follow_the_policy(prediction: int, reference: int, expected: float) -> None:
-    masks = {"prediction": np.full((2, 3), bool(prediction)), "reference": np.full((2, 3), bool(reference))}
-    assert dice(**masks) == count_voxels(**masks).iou() == expected
+def test_only_two_empty_masks_agree(prediction: int, reference: int, expected: float) -> None:
+    counts = VoxelCounts(prediction=prediction, reference=reference, shared=0)
+    assert counts.dice() == counts.iou() == expected
+    assert volume_similarity(prediction=prediction, reference=reference) == expected
 
 
 # The regions of two label images: boxes and masks against whole-image masks, for every integer type.
@@ -200,8 +200,7 @@ def test_pixels_beyond_the_image_are_background() -> None:
 @given(mask_pairs(), st.sampled_from([0, 1, 1.5, 2, 3, 7]))
 def test_agrees_with_the_literal_reading(pair: tuple[Mask, Mask], tolerance_px: float) -> None:
     prediction, reference = pair
-    assert dice(prediction=prediction, reference=reference) == pytest.approx(
-        literal.dice(prediction, reference), abs=1e-12
-    )
+    counts = count_voxels(prediction=prediction, reference=reference)
+    assert counts.dice() == pytest.approx(literal.dice(prediction, reference), abs=1e-12)
     ours = surface_dice(prediction=prediction, reference=reference, tolerance_px=tolerance_px)
     assert ours == pytest.approx(literal.nsd(prediction, reference, tolerance_px), abs=1e-12)

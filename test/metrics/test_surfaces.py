@@ -17,7 +17,6 @@ from monai.metrics import compute_surface_dice
 from properties import examples
 from scipy.spatial.distance import cdist
 
-from podium.metrics.declaration import distance_policy
 from podium.metrics.surfaces import (
     Boundary,
     BoundaryKind,
@@ -28,7 +27,6 @@ from podium.metrics.surfaces import (
 )
 
 SPACING = (2.0, 1.0, 1.0)
-WORST = distance_policy(99.0)
 Spaced = tuple[Mask, Mask, tuple[float, ...]]
 
 
@@ -46,15 +44,15 @@ def worked() -> SurfaceDistances:
 
 
 def test_boundaries_of_the_worked_example(worked: SurfaceDistances) -> None:
-    assert worked.prediction_elements == worked.reference_elements == 56
+    assert len(worked.prediction.distances) == len(worked.reference.distances) == 56
     assert np.count_nonzero(worked.prediction.distances == 0) == 36
 
 
 def test_figures_of_the_worked_example(worked: SurfaceDistances) -> None:
     assert worked.nsd(0.0) == pytest.approx(0.642857, abs=1e-6)
     assert worked.nsd(1.0) == 1.0
-    assert worked.hausdorff(percentile=100, policy=WORST) == worked.hausdorff(policy=WORST) == 1.0
-    assert worked.assd(policy=WORST) == worked.masd(policy=WORST) == pytest.approx(0.357143, abs=1e-6)
+    assert worked.hausdorff(percentile=100) == worked.hausdorff() == 1.0
+    assert worked.assd() == worked.masd() == pytest.approx(0.357143, abs=1e-6)
 
 
 def test_combining_and_averaging_differ_where_the_boundaries_differ_in_size() -> None:
@@ -63,21 +61,17 @@ def test_combining_and_averaging_differ_where_the_boundaries_differ_in_size() ->
     reference[0, 0] = True
     prediction[0] = True
     found = measure_surfaces(prediction=prediction, reference=reference)
-    assert found.hausdorff(percentile=50, policy=WORST) == 2.0
-    assert found.hausdorff(percentile=50, combine="pooled", policy=WORST) == 1.5
-    assert found.assd(policy=WORST) == pytest.approx(10 / 6)
-    assert found.masd(policy=WORST) == 1.0
+    assert found.hausdorff(percentile=50) == 2.0
+    assert found.hausdorff(percentile=50, combine="pooled") == 1.5
+    assert found.assd() == pytest.approx(10 / 6)
+    assert found.masd() == 1.0
 
 
 @pytest.mark.parametrize("boundary", ["voxels", "surface"])
-@pytest.mark.parametrize(("sides", "nsd", "distance"), [((0, 0), 1.0, 0.0), ((1, 0), 0.0, 99.0), ((0, 1), 0.0, 99.0)])
-def test_empty_masks_follow_the_policy(
-    boundary: BoundaryKind, sides: tuple[int, int], nsd: float, distance: float
-) -> None:
+@pytest.mark.parametrize(("sides", "nsd"), [((0, 0), 1.0), ((1, 0), 0.0), ((0, 1), 0.0)])
+def test_only_two_empty_masks_agree(boundary: BoundaryKind, sides: tuple[int, int], nsd: float) -> None:
     prediction, reference = (np.full((2, 3, 4), bool(side)) for side in sides)
-    found = measure_surfaces(prediction=prediction, reference=reference, boundary=boundary)
-    assert found.nsd(1.0) == nsd
-    assert found.hausdorff(policy=WORST) == found.assd(policy=WORST) == found.masd(policy=WORST) == distance
+    assert measure_surfaces(prediction=prediction, reference=reference, boundary=boundary).nsd(1.0) == nsd
 
 
 def test_a_distance_that_equals_the_tolerance_but_for_rounding_counts() -> None:
@@ -103,12 +97,12 @@ def test_agrees_with_the_literal_reading(pair: Spaced, tolerance: float) -> None
     assert found.nsd(tolerance) == pytest.approx(near / len(there + back), abs=1e-12)
     for share in (50, 95, 100):
         largest = max(literal.percentile(one_way, share) for one_way in (there, back))
-        assert found.hausdorff(percentile=share, policy=WORST) == pytest.approx(largest, abs=1e-9)
+        assert found.hausdorff(percentile=share) == pytest.approx(largest, abs=1e-9)
         pooled = literal.percentile(there + back, share)
-        assert found.hausdorff(percentile=share, combine="pooled", policy=WORST) == pytest.approx(pooled, abs=1e-9)
-    assert found.assd(policy=WORST) == pytest.approx(statistics.fmean(there + back), abs=1e-9)
+        assert found.hausdorff(percentile=share, combine="pooled") == pytest.approx(pooled, abs=1e-9)
+    assert found.assd() == pytest.approx(statistics.fmean(there + back), abs=1e-9)
     expected = (statistics.fmean(there) + statistics.fmean(back)) / 2
-    assert found.masd(policy=WORST) == pytest.approx(expected, abs=1e-9)
+    assert found.masd() == pytest.approx(expected, abs=1e-9)
 
 
 def channels(mask: Mask) -> torch.Tensor:
@@ -137,12 +131,10 @@ def test_surface_elements_agree_with_the_package_surface_distance(pair: Spaced, 
     for share in (50, 95, 100):
         robust = package.compute_robust_hausdorff(theirs, share)
         # The package adds areas in another order: where exactly this share is reached, rounding decides what it takes.
-        near = [
-            found.hausdorff(percentile=each, policy=WORST) for each in (share - 1e-9, share, min(100, share + 1e-9))
-        ]
+        near = [found.hausdorff(percentile=each) for each in (share - 1e-9, share, min(100, share + 1e-9))]
         assert any(each == pytest.approx(robust, abs=1e-9) for each in near)
     average = statistics.fmean(package.compute_average_surface_distance(theirs))
-    assert found.masd(policy=WORST) == pytest.approx(average, abs=1e-9)
+    assert found.masd() == pytest.approx(average, abs=1e-9)
 
 
 @examples(40)
@@ -170,14 +162,14 @@ def test_background_around_the_masks_changes_nothing(pair: Spaced, margin: int) 
             for width in (0, margin)
         )
         assert tight.nsd(1.0) == wide.nsd(1.0)
-        assert tight.hausdorff(policy=WORST) == wide.hausdorff(policy=WORST)
+        assert tight.hausdorff() == wide.hausdorff()
 
 
 def test_surface_elements_of_one_pixel() -> None:
     """Four corners cut off a square of 3 mm by 4 mm, 2.5 mm each: a contour of 10 mm."""
     pixel = np.ones((1, 1), np.bool_)
     found = measure_surfaces(prediction=pixel, reference=pixel, spacing=(3.0, 4.0), boundary="surface")
-    assert found.reference_elements == 4
+    assert len(found.reference.distances) == 4
     assert found.reference.total() == 10.0
     assert math.isclose(found.nsd(0.0) or 0, 1.0)
 

@@ -14,16 +14,7 @@ from numpy.typing import NDArray
 
 from samples.algorithm_submission import JobFolder, random_id
 from samples.freehand_scans import IMAGE_TO_TOOL, PIXEL_TO_MM, PLANS, SEED, scans
-from samples.freehand_teams import (
-    C_SHAPE,
-    LINE,
-    MISSING,
-    NOT_A_NUMBER,
-    S_SHAPE,
-    STRAY_SCAN,
-    TURN,
-    teams,
-)
+from samples.freehand_teams import C_SHAPE, LINE, MISSING, NOT_A_NUMBER, S_SHAPE, STRAY_SCAN, TURN, teams
 from samples.same_bytes import write_hdf5, write_json
 
 REFERENCES = Path("ground-truth/freehand/references")

@@ -10,22 +10,14 @@ from numpy.typing import NDArray
 
 from samples.algorithm_submission import JobFolder, json_socket, random_id
 from samples.lesions_cases import SEED, Plan, cases
-from samples.lesions_teams import (
-    MISSING,
-    NOT_A_NUMBER,
-    PROBABILITIES,
-    STEPS,
-    TRUNCATED,
-    WRONG_SIZE,
-    teams,
-)
+from samples.lesions_teams import MISSING, NOT_A_NUMBER, PROBABILITIES, STEPS, TRUNCATED, WRONG_SIZE, teams
 from samples.same_bytes import write_json
 
 REFERENCES = Path("ground-truth/lesions/references")
 IMAGES = Path("test/images/lesions")
 SUBMISSIONS = Path("test/submissions/lesions")
 FOLDERS = (REFERENCES, IMAGES, SUBMISSIONS)
-TOLD_STEPS = ("fdg_ukt_001", "fdg_ukt_002")  # cases whose jobs name their step; the second never gets a scribble
+NUMBERED_CASES = ("fdg_ukt_001", "fdg_ukt_002")  # cases whose jobs name their step; the second never gets a scribble
 
 
 def write_samples(root: Path) -> None:
@@ -50,14 +42,13 @@ def write_volume(path: Path, values: NDArray[Any], plan: Plan, *, spacing: tuple
 
 
 def write_ember(folder: Path) -> None:
-    """An algorithm submission: one job per step, in random order, the step told by the scribbles or by a socket."""
+    """An algorithm submission: one job per step, in random order; scribbles or a socket identify the step."""
     rng = np.random.default_rng([SEED, 9000])
     jobs = []
     for case in cases():
         for step, mask in enumerate(teams()["ember"].answers[case.name]):
             job = JobFolder(folder, random_id(rng), rng)
             suffix = "_0000" if case.name.startswith("psma") else ""
-            told = case.name in TOLD_STEPS
             clicks = scribbles(0 if case.name == "fdg_ukt_002" else 4 * step)
             socket = json_socket("lesion-clicks", kind="Multiple points", super_kind="File")
             inputs = [
@@ -65,7 +56,7 @@ def write_ember(folder: Path) -> None:
                 job.input_image("pet", f"{case.name}{suffix}.mha"),
                 job.entry(socket, value=clicks),
             ]
-            if told:
+            if case.name in NUMBERED_CASES:
                 inputs.append(
                     job.entry(json_socket("interaction-step", kind="Integer", super_kind="Value"), value=step)
                 )

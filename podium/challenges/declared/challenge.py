@@ -12,7 +12,7 @@ from typing import Any
 
 from podium.challenges.board import title_of
 from podium.challenges.challenge import Challenge
-from podium.challenges.declared.catalogue.base import ChosenMetric, Declared, DeclaredCase, fitting_values
+from podium.challenges.declared.catalogue.base import Declared, DeclaredCase
 from podium.challenges.declared.catalogue.own import of_facts
 from podium.challenges.declared.files import (
     Given,
@@ -29,20 +29,14 @@ from podium.challenges.declared.files import (
 from podium.challenges.declared.settings import DeclaredTables
 from podium.challenges.declared.value_settings import MISSING, as_tuple
 from podium.challenges.declared.values import VALUE_KINDS, AnyValueKind, ClassValue, Compared, ExpectedPrediction
-from podium.challenges.ground_truth import (
-    Collected,
-    Description,
-    Geometries,
-    ReferenceProblem,
-    Shapes,
-    ValuesByCase,
-)
+from podium.challenges.ground_truth import Collected, Description, Geometries, ReferenceProblem, Shapes, ValuesByCase
 from podium.challenges.pictures import Overlay, Picture
 from podium.errors import Refused, UsageError, did_you_mean
 from podium.figures import Figures, put
-from podium.metrics.classification import confusion_counts
+from podium.metrics.classification import class_codes, confusion
 from podium.metrics.declaration import CaseMetric, Scoreboard
 from podium.metrics.engines import engine_named
+from podium.metrics.resampling import Resamples
 from podium.pairing import NOT_EXPECTED, Entry, Layout, Pairing, Source, Template, Unmatched, one_prediction, pair
 from podium.platform.jobs import TIMING_FILE, Runtime, file_runtime, job_runtime
 from podium.platform.metrics_file import CaseResult
@@ -79,13 +73,10 @@ class DeclaredChallenge(Challenge[DeclaredTables, Sources, Sources, Mapping[str,
         }
         self._predicted = {name: value for name, value in self.values.items() if value.settings.is_predicted}
         for metric in tables.metrics:
-            for value in self._compared_by(metric).values() if metric.kind.needs_probability else ():
+            for value in metric.compared(self.values).values() if metric.kind.needs_probability else ():
                 value.needs_probability = True
         self._declared: Sequence[Declared] = [
-            metric.kind.gated(
-                metric.kind.declare(metric.settings, self._compared_by(metric), self.engine), metric.settings, number
-            )
-            for number, metric in enumerate(tables.metrics)
+            metric.declare(self.values, self.engine, number) for number, metric in enumerate(tables.metrics)
         ]
         values = tables.values.values()
         names = dict.fromkeys(name for value in values for name in as_tuple(value.file))
@@ -108,9 +99,6 @@ class DeclaredChallenge(Challenge[DeclaredTables, Sources, Sources, Mapping[str,
             # The names of tables identify a challenge, unlike `<case>.json`.
             distinctive_names=re.compile("|".join(map(re.escape, tables))) if tables else None,
         )
-
-    def _compared_by(self, metric: ChosenMetric) -> Mapping[str, AnyValueKind]:
-        return fitting_values(metric.kind, metric.settings, self.values)[0]
 
     # References
 
@@ -330,7 +318,7 @@ class DeclaredChallenge(Challenge[DeclaredTables, Sources, Sources, Mapping[str,
         *whole, missing = zip(*rows, strict=True)
         for each in (*whole, (missing[0], *whole[0][1:])):
             for code, metric, _ in own:
-                for name in self._compared_by(metric) if code.scope == "cohort" else ():
+                for name in metric.compared(self.values) if code.scope == "cohort" else ():
                     facts = [row[name] for row in each]
                     is_kept = metric.settings.failed != "exclude"
                     used = [fact for fact in facts if is_kept or fact["prediction"] is not None]
@@ -449,13 +437,13 @@ def _correct(value: AnyValueKind) -> CaseMetric[DeclaredCase]:
 
 
 def _confusion(value: ClassValue, rows: Sequence[Figures]) -> Figures:
+    """Numbers of cases by true class, then by predicted class."""
     names = list(value.settings.classes)
-    counts = confusion_counts(
-        truth=[names.index(row[value.name]["reference"]) for row in rows],
-        predicted=[None if (found := row[value.name]["prediction"]) is None else names.index(found) for row in rows],
-        classes=range(len(names)),
+    predicted, true = (
+        class_codes([row[value.name][side] for row in rows], classes=names) for side in ("prediction", "reference")
     )
+    whole = Resamples.whole(len(rows))
+    [counts] = confusion(prediction=predicted, reference=true, classes=len(names), resamples=whole)
     return {
-        names[true]: {MISSING if found is None else names[found]: number for found, number in row.items()}
-        for true, row in counts.items()
+        name: dict(zip([*names, MISSING], row, strict=True)) for name, row in zip(names, counts.tolist(), strict=True)
     }

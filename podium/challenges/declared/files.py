@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,22 +45,16 @@ class Given:
 Sources = Mapping[str, Source | Given]  # of one case: by the name of the value
 
 
-class OpenFiles:
+class OpenFiles(ExitStack):
     """HDF5 files of a case: each is opened once, for all values that it holds."""
 
     def __init__(self) -> None:
-        self._stack = ExitStack()
+        super().__init__()
         self._opened: dict[SafeFile, Datasets] = {}
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._stack.close()
 
     def hdf5(self, file: SafeFile) -> Datasets:
         if file not in self._opened:
-            self._opened[file] = self._stack.enter_context(open_hdf5(file))
+            self._opened[file] = self.enter_context(open_hdf5(file))
         return self._opened[file]
 
 
@@ -102,7 +96,9 @@ class Located:
     def image(self, *, shape: tuple[int, ...] | None) -> tuple[NDArray[Any], Geometry | None]:
         """A continuous image and, where its format has one, its geometry."""
         if isinstance(self.source, Given):
-            return _array(self.source, shape), None
+            found = np.asarray(self.source.value)
+            check_expected_shape(f"'{self.source.label}'", found.shape, shape)
+            return found, None
         file = self._image_file()
         if _is_hdf5(file):
             return self.files.hdf5(file).read(self._dataset_name(), shape=shape), None
@@ -240,12 +236,6 @@ def located_reference(settings: ValueSettings, source: Source | Given, files: Op
 
 def _is_hdf5(file: SafeFile) -> bool:
     return file.name.lower().endswith(HDF5_ENDINGS)
-
-
-def _array(given: Given, shape: tuple[int, ...] | None) -> NDArray[Any]:
-    found = np.asarray(given.value)
-    check_expected_shape(f"'{given.label}'", found.shape, shape)
-    return found
 
 
 def _pointers(given: str | tuple[str, ...] | None) -> tuple[str, ...]:

@@ -24,7 +24,7 @@ from pydantic import (
 from pydantic_core import PydanticCustomError
 
 from podium.challenges.declared.catalogue import metric_kinds, metric_names
-from podium.challenges.declared.catalogue.base import ChosenMetric, MetricKind, fitting_values
+from podium.challenges.declared.catalogue.base import ChosenMetric, MetricKind
 from podium.challenges.declared.catalogue.own import load_own_metrics, own_kind
 from podium.challenges.declared.value_settings import VALUE_MODELS, ValueSettings
 from podium.challenges.declared.values import VALUE_KINDS
@@ -63,12 +63,6 @@ class TimeBounds:
     def score(self, seconds: float) -> float:
         """(slow - t) / (slow - fast) * 100 with t clamped to the bounds, which must differ."""
         return (self.slow - self.clamped(seconds)) / (self.slow - self.fast) * 100.0
-
-
-def time_bounds(baseline_seconds: float, *, fastest: Fraction, slowest: Fraction) -> TimeBounds:
-    """Bounds that are shares of the baseline."""
-    fast, slow = (baseline_seconds * share.numerator / share.denominator for share in (fastest, slowest))
-    return TimeBounds(fast=fast, slow=slow)
 
 
 def cohort_scores(team_seconds: Sequence[float], widest: TimeBounds) -> list[float]:
@@ -127,7 +121,11 @@ class TimeSettings(Settings):
         assert self.baseline_seconds is not None
         assert self.fastest is not None
         assert self.slowest is not None
-        return time_bounds(self.baseline_seconds, fastest=Fraction(self.fastest), slowest=Fraction(self.slowest))
+        fast, slow = (
+            self.baseline_seconds * share.numerator / share.denominator
+            for share in (Fraction(self.fastest), Fraction(self.slowest))
+        )
+        return TimeBounds(fast=fast, slow=slow)
 
     def figures(self) -> tuple[GivenFigure, ...]:
         """What `[time]` publishes."""
@@ -348,7 +346,7 @@ def _metric_problems(tables: DeclaredTables) -> Sequence[ValidationProblem]:
     names: dict[str, int] = {}
     for number, metric in enumerate(tables.metrics):
         kind, settings, name = metric.kind, metric.settings, metric.settings.own_name
-        chosen, found = fitting_values(kind, settings, values)
+        found, chosen = metric.problems_of_values(values), metric.compared(values)
         gated = settings.where is not None and not found
         if gated and not kind.declare(settings, chosen, engine_named("native")).metrics:
             words = f"is a condition on single cases, and {kind.name} has figures of all cases alone"

@@ -42,7 +42,7 @@ class ValueSettings(Settings):
     column: Texts | None = None
     case_column: Text = "case"
     dataset: Text | None = None
-    pointer: Annotated[StrictStr, Field()] | tuple[StrictStr, ...] | None = None
+    pointer: StrictStr | tuple[StrictStr, ...] | None = None
     reference: Texts | None = None
     reference_table: Text | None = None
     reference_column: Texts | None = None
@@ -244,6 +244,12 @@ class DetectionMapSettings(ValueSettings):
     connectivity: Literal[1, 2, 3] = 3
     max_candidates: MaxCandidates = 1000
     geometry: Literal["warn", "strict", "ignore"] = "warn"
+
+    @property
+    def neighbours(self) -> Literal[6, 18, 26]:
+        from podium.metrics.components import as_connectivity
+
+        return as_connectivity(self.connectivity)
 
 
 class PointsSettings(ValueSettings):

@@ -2,6 +2,7 @@
 
 `Value` is what every kind does; one class per kind follows, and `VALUE_KINDS` lists them.
 """
+# ruff: noqa: ARG002  (not every kind needs all arguments of the interface)
 
 import math
 from abc import ABC, abstractmethod
@@ -45,10 +46,9 @@ PredictionT = TypeVar("PredictionT")
 ReferenceT = TypeVar("ReferenceT")
 
 LARGEST_VALUE = 1e24  # of a number or a pixel: the square of a difference is then below LARGEST_FIGURE
-_PRESENT, _EMPTY = "present", "empty"
+_EMPTY = "empty"
 _VALUES_COUNTED = 4  # one by one: more of them take longer than a table of all
 _COUNTED_AT_ONCE = 1 << 18  # bincount turns labels into 64-bit integers first
-_CONNECTIVITY = {2: {1: 4, 2: 8, 3: 8}, 3: {1: 6, 2: 18, 3: 26}}  # by axes of the image and of the setting: neighbours
 _SUM_TOLERANCE = 0.01  # of probabilities
 
 
@@ -104,11 +104,11 @@ class Value(ABC, Generic[SettingsT, PredictionT, ReferenceT]):
     def read_prediction(self, located: Located, expected: ExpectedPrediction) -> PredictionT:
         """The prediction, checked against what it must agree with; Refused where it is wrong."""
 
-    def shape(self, reference: ReferenceT) -> tuple[int, ...] | None:  # noqa: ARG002  (the interface)
+    def shape(self, reference: ReferenceT) -> tuple[int, ...] | None:
         """The shape that a prediction must have, if it is an array."""
         return None
 
-    def facts(self, compared: Compared[PredictionT, ReferenceT]) -> Figures | None:  # noqa: ARG002  (the interface)
+    def facts(self, compared: Compared[PredictionT, ReferenceT]) -> Figures | None:
         """What a row keeps of the value, so that figures of all cases can be recomputed."""
         return None
 
@@ -116,11 +116,11 @@ class Value(ABC, Generic[SettingsT, PredictionT, ReferenceT]):
         """Predictions that a check compares with the reference: the right one, then wrong ones."""
         return [reference]
 
-    def describe(self, reference: ReferenceT) -> Description:  # noqa: ARG002  (the interface)
+    def describe(self, reference: ReferenceT) -> Description:
         """What `podium check` shows of a reference; names begin with the value's."""
-        return Description(shapes={})
+        return Description()
 
-    def doubts_about_all(self, descriptions: Sequence[Description]) -> Sequence[str]:  # noqa: ARG002
+    def doubts_about_all(self, descriptions: Sequence[Description]) -> Sequence[str]:
         """What is implausible about the references together."""
         return ()
 
@@ -196,32 +196,30 @@ class LabelsValue(Value[LabelsSettings, LabelImage, LabelImage]):
         return [reference, *(replace(reference, labels=each) for each in damaged_labels(reference.labels))]
 
     def describe(self, reference: LabelImage) -> Description:
-        counts = {region: int(np.isin(reference.labels, values).sum()) for region, values in self.regions.items()}
-        named = {f"{self.name}_{region}" if len(self.regions) > 1 else self.name: counts[region] for region in counts}
+        counts = {self._mask(each): int(np.isin(reference.labels, self.regions[each]).sum()) for each in self.regions}
         figures: dict[str, float] = {}
         doubts: Sequence[str] = ()
         if reference.geometry is not None and reference.labels.ndim == 3:
-            figures = {f"{name} (ml)": count * voxel_ml(reference.spacing) for name, count in named.items()}
+            figures = {f"{name} (ml)": count * voxel_ml(reference.spacing) for name, count in counts.items()}
             figures[f"{self.name}: smallest spacing (mm)"] = min(reference.spacing)
             figures[f"{self.name}: largest spacing (mm)"] = max(reference.spacing)
             doubts = doubts_about_spacing(reference.geometry.spacing)
         return Description(
-            shapes={self.name: reference.labels.shape},
-            categories={name: _PRESENT if count else _EMPTY for name, count in named.items()},
+            categories={name: "present" if count else _EMPTY for name, count in counts.items()},
             figures=figures,
             doubts=doubts,
         )
 
     def doubts_about_all(self, descriptions: Sequence[Description]) -> Sequence[str]:
-        names = dict.fromkeys(
-            name for each in descriptions for name, state in each.categories.items() if state in (_PRESENT, _EMPTY)
-        )
-        own = [name for name in names if name == self.name or name.startswith(f"{self.name}_")]
         return [
             f"The mask '{name}' is empty in all references."
-            for name in own
+            for name in map(self._mask, self.regions)
             if all(each.categories[name] == _EMPTY for each in descriptions)
         ]
+
+    def _mask(self, region: str) -> str:
+        """The name of a region in what is shown of the references."""
+        return f"{self.name}_{region}" if len(self.regions) > 1 else self.name
 
     def _in_first_spelling(self, labels: NDArray[Any], name: str, *, is_reference: bool) -> NDArray[Any]:
         present = _present_labels(labels, self._spellings[0])
@@ -296,7 +294,6 @@ class ImageValue(Value[ImageSettings, ContinuousImage, ContinuousImage]):
 
     def describe(self, reference: ContinuousImage) -> Description:
         return Description(
-            shapes={self.name: reference.pixels.shape},
             figures={f"{self.name} (mean)": float(reference.pixels.mean(dtype=np.float64))},
         )
 
@@ -344,7 +341,7 @@ class PointsValue(Value[PointsSettings, "Annotations", "Annotations"]):
         few = (
             f"'{self.name}' has more findings ({number:,}) than max_candidates ({most:,}): no prediction can find all."
         )
-        return Description(shapes={}, figures={f"{self.name} (number)": number}, doubts=[few] if number > most else [])
+        return Description(figures={f"{self.name} (number)": number}, doubts=[few] if number > most else [])
 
     def _kept(self, found: "Annotations") -> "Annotations":
         return found if self.settings.names is None else found.named(self.settings.names)
@@ -374,8 +371,7 @@ class DetectionMapValue(Value[DetectionMapSettings, ContinuousImage, ContinuousI
         if np.count_nonzero(confidences) <= most:
             return
         volume = confidences if confidences.ndim == 3 else confidences[None]
-        joined: Any = _CONNECTIVITY[3][self.settings.connectivity]
-        candidates = label_components(volume > 0, connectivity=joined).count
+        candidates = label_components(volume > 0, connectivity=self.settings.neighbours).count
         if candidates > most:
             warnings.append(f"{candidates:,} candidates were found; only the {most:,} most confident count.")
 
@@ -390,16 +386,10 @@ class DetectionMapValue(Value[DetectionMapSettings, ContinuousImage, ContinuousI
         from podium.metrics.components import find_lesions
 
         volume = reference.pixels if reference.pixels.ndim == 3 else reference.pixels[None]
-        joined: Any = _CONNECTIVITY[3][self.settings.connectivity]
-        return find_lesions(volume != 0, connectivity=joined).count
-
-    def connectivity(self, reference: ContinuousImage) -> Any:
-        """In numbers of neighbours."""
-        return _CONNECTIVITY[reference.pixels.ndim][self.settings.connectivity]
+        return find_lesions(volume != 0, connectivity=self.settings.neighbours).count
 
     def describe(self, reference: ContinuousImage) -> Description:
         return Description(
-            shapes={self.name: reference.pixels.shape},
             figures={f"{self.name} (findings)": self.references(reference)},
             doubts=self._doubts(reference),
         )
@@ -421,7 +411,7 @@ class NumberValue(Value[NumberSettings, float, float]):
     def read_reference(self, located: Located) -> float:
         return number_within(located, self.settings.range)
 
-    def read_prediction(self, located: Located, expected: ExpectedPrediction) -> float:  # noqa: ARG002  (the interface)
+    def read_prediction(self, located: Located, expected: ExpectedPrediction) -> float:
         return number_within(located, self.settings.range)
 
     def facts(self, compared: Compared[float, float]) -> Figures:
@@ -431,7 +421,7 @@ class NumberValue(Value[NumberSettings, float, float]):
         return [reference, *(self.settings.range or (reference + 1, 0.0))]
 
     def describe(self, reference: float) -> Description:
-        return Description(shapes={}, figures={self.name: reference})
+        return Description(figures={self.name: reference})
 
 
 class _OfClasses(Value[ClassesT, PredictionT, str]):
@@ -441,7 +431,7 @@ class _OfClasses(Value[ClassesT, PredictionT, str]):
         return known_class(located, self.settings.class_table)
 
     def describe(self, reference: str) -> Description:
-        return Description(shapes={}, categories={self.name: reference})
+        return Description(categories={self.name: reference})
 
     def doubts_about_all(self, descriptions: Sequence[Description]) -> Sequence[str]:
         """Where all references have one class, or none has some class."""
@@ -455,7 +445,7 @@ class _OfClasses(Value[ClassesT, PredictionT, str]):
 class ClassValue(_OfClasses[ClassSettings, str]):
     """One of several classes, by name."""
 
-    def read_prediction(self, located: Located, expected: ExpectedPrediction) -> str:  # noqa: ARG002  (the interface)
+    def read_prediction(self, located: Located, expected: ExpectedPrediction) -> str:
         return known_class(located, self.settings.classes)
 
     def facts(self, compared: Compared[str, str]) -> Figures:
@@ -473,7 +463,7 @@ class ClassValue(_OfClasses[ClassSettings, str]):
 class ProbabilityValue(_OfClasses[ProbabilitySettings, Mapping[str, float]]):
     """A probability for every class; the reference is a class."""
 
-    def read_prediction(self, located: Located, expected: ExpectedPrediction) -> Mapping[str, float]:  # noqa: ARG002  (the interface)
+    def read_prediction(self, located: Located, expected: ExpectedPrediction) -> Mapping[str, float]:
         classes = list(self.settings.class_table)
         if self.settings.is_binary:
             positive = self._probability(located.number(), located.label)
@@ -513,7 +503,7 @@ class TextValue(Value[TextSettings, str, str]):
     def read_reference(self, located: Located) -> str:
         return located.text()
 
-    def read_prediction(self, located: Located, expected: ExpectedPrediction) -> str:  # noqa: ARG002  (the interface)
+    def read_prediction(self, located: Located, expected: ExpectedPrediction) -> str:
         return located.text()
 
     def answers(self, reference: str) -> Sequence[str]:
@@ -521,7 +511,7 @@ class TextValue(Value[TextSettings, str, str]):
 
     def describe(self, reference: str) -> Description:
         doubts = () if reference.strip() else (f"The text '{self.name}' is empty.",)
-        return Description(shapes={}, figures={f"{self.name} (words)": len(reference.split())}, doubts=doubts)
+        return Description(figures={f"{self.name} (words)": len(reference.split())}, doubts=doubts)
 
 
 @dataclass(frozen=True)
@@ -543,7 +533,7 @@ class SurvivalValue(Value[SurvivalSettings, float, SurvivalTime]):
             raise Refused(f"'{located.label}' must have a time that is not negative and an event of 0 or 1.")
         return SurvivalTime(time, event == 1)
 
-    def read_prediction(self, located: Located, expected: ExpectedPrediction) -> float:  # noqa: ARG002  (the interface)
+    def read_prediction(self, located: Located, expected: ExpectedPrediction) -> float:
         return number_within(located, self.settings.range)
 
     def facts(self, compared: Compared[float, SurvivalTime]) -> Figures:
@@ -560,7 +550,6 @@ class SurvivalValue(Value[SurvivalSettings, float, SurvivalTime]):
 
     def describe(self, reference: SurvivalTime) -> Description:
         return Description(
-            shapes={},
             categories={f"{self.name}: event": "yes" if reference.event else "no"},
             figures={f"{self.name}: time": reference.time},
         )

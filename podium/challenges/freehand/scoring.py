@@ -10,11 +10,7 @@ import numpy as np
 from pydantic import Field, StrictInt
 
 from podium.challenges.board import Criterion, RankingRule
-from podium.challenges.freehand.reading import (
-    ComparedField,
-    ReferenceScan,
-    frame_errors,
-)
+from podium.challenges.freehand.reading import ComparedField, ReferenceScan, frame_errors
 from podium.challenges.settings import Positive, Settings, Slug, Tables
 from podium.figures import Figures
 from podium.metrics import Floats

@@ -50,7 +50,7 @@ from podium.figures import Figures
 from podium.metrics.components import Components, find_lesions, find_lesions_at, label_components, label_voxels
 from podium.metrics.declaration import Scoreboard
 from podium.metrics.engines import engine_named
-from podium.metrics.overlap import damaged_labels, dice
+from podium.metrics.overlap import count_voxels, damaged_labels
 from podium.pairing import Candidate, Layout, Template, Unmatched, pair
 from podium.platform.jobs import Job, case_of
 from podium.platform.submission import Submission
@@ -147,7 +147,7 @@ class LesionsChallenge(Challenge[LesionsTables, LesionsPrediction, SafeFile, Les
     def pair(self, submission: Submission, cases: Collection[str] | None) -> Collected[LesionsPrediction]:
         """Reports steps that are not scored as unmatched."""
         found = collect(pair(submission, self.layout, cases), self._prediction)
-        limit = self.settings.steps if self.settings.regime == "simulated" else MAX_STEPS
+        limit = self.settings.fixed_steps or MAX_STEPS
         reason = f"and only steps 0 to {limit - 1} are scored"
         surplus = [
             Unmatched(name=source.label, reason=f"it is step {step}, {reason}")
@@ -181,9 +181,7 @@ class LesionsChallenge(Challenge[LesionsTables, LesionsPrediction, SafeFile, Les
 
     def expected_steps(self, prediction: LesionsPrediction) -> range:
         """The steps that are scored, submitted or not."""
-        if self.settings.regime == "simulated":
-            return range(self.settings.steps)
-        return range(max(prediction.steps) + 1)
+        return range(self.settings.fixed_steps or max(prediction.steps) + 1)
 
     def check_prediction(
         self, prediction: LesionsPrediction, shapes: Shapes | None, geometries: Geometries
@@ -209,7 +207,7 @@ class LesionsChallenge(Challenge[LesionsTables, LesionsPrediction, SafeFile, Les
         return warnings
 
     def submission_bytes(self, shapes: Sequence[Shapes]) -> int:
-        steps = self.settings.steps if self.settings.regime == "simulated" else _CLINICIAN_STEPS
+        steps = self.settings.fixed_steps or _CLINICIAN_STEPS
         voxels = sum(math.prod(case[VOLUME]) for case in shapes)
         return voxels * steps * _BYTES_PER_VOXEL + len(shapes) * _BYTES_PER_CASE
 
@@ -258,15 +256,12 @@ class LesionsChallenge(Challenge[LesionsTables, LesionsPrediction, SafeFile, Les
 
     def missing_case(self, expected: LesionReference) -> LesionsCase:
         """Every expected step failed; where their number is not fixed, one."""
-        count = self.settings.steps if self.settings.regime == "simulated" else 1
-        steps = [
-            failed_step(step, expected, self.settings, status="missing", error=MISSING_STEP) for step in range(count)
-        ]
-        return LesionsCase(expected, steps)
+        steps = range(self.settings.fixed_steps or 1)
+        missing = {"status": "missing", "error": MISSING_STEP}
+        return LesionsCase(expected, [failed_step(step, expected, self.settings, **missing) for step in steps])
 
     def perfect_case(self, expected: LesionReference) -> LesionsCase:
-        steps = self.settings.steps if self.settings.regime == "simulated" else 1
-        return self._same_at_every_step(expected, expected.mask().view(np.uint8), steps)
+        return self._same_at_every_step(expected, expected.mask().view(np.uint8), self.settings.fixed_steps or 1)
 
     def damaged_cases(self, expected: LesionReference) -> Sequence[LesionsCase]:
         return [self._same_at_every_step(expected, each, 1) for each in damaged_labels(expected.mask().view(np.uint8))]
@@ -330,8 +325,7 @@ class LesionsChallenge(Challenge[LesionsTables, LesionsPrediction, SafeFile, Les
                 if step in prediction.steps:
                     found = read_mask_volume(prediction.steps[step].file(), shape=expected.shape)
                     mask = found.labels.view(np.bool_)
-            agreed = dice(prediction=mask, reference=expected)
-            steps.append((f"step {step}, Dice {'undefined' if agreed is None else f'{agreed:.3f}'}", mask))
+            steps.append((f"step {step}, Dice {count_voxels(prediction=mask, reference=expected).dice():.3f}", mask))
         wrong = (mask ^ expected).sum(axis=(1, 2))
         at = int(np.argmax(wrong if wrong.any() else expected.sum(axis=(1, 2))))
         image = _image(images, case=case, shape=expected.shape)

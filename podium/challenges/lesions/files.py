@@ -15,10 +15,7 @@ from pydantic import Field, SerializerFunctionWrapHandler, StrictBool, StrictInt
 
 from podium.challenges.settings import ENGINE, Positive, Settings, Slug, Tables
 from podium.errors import Refused
-from podium.metrics.components import (
-    Connectivity,
-    Lesions,
-)
+from podium.metrics.components import Connectivity, Lesions
 from podium.metrics.engines import EngineName
 from podium.pairing import Candidate
 from podium.platform.jobs import Job
@@ -78,6 +75,11 @@ class LesionsSettings(Settings):
         """Leaves out the keys of the other regime, which would be refused when the output is read back."""
         content: dict[str, Any] = dump(self)
         return {key: value for key, value in content.items() if _REGIME_OF.get(key, self.regime) == self.regime}
+
+    @property
+    def fixed_steps(self) -> int | None:
+        """Predictions per case, None where their number is not fixed."""
+        return self.steps if self.regime == "simulated" else None
 
     @property
     def ranked_suffix(self) -> str:
@@ -203,7 +205,7 @@ def numbered_steps(candidates: Sequence[Candidate], settings: LesionsSettings) -
                 f"{len(equal)} jobs of this case have {count} points each ({names}), and nothing else identifies "
                 f"their steps; the input '{sockets.step}' would."
             )
-    if settings.regime == "simulated" and len(jobs) < settings.steps:
+    if settings.fixed_steps is not None and len(jobs) < settings.fixed_steps:
         raise Refused(
             f"Only {len(jobs)} of the {settings.steps} jobs of this case exist, and nothing identifies their steps; "
             f"the input '{sockets.step}' would."

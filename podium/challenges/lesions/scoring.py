@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from itertools import pairwise
 from typing import Any
 
@@ -12,28 +12,13 @@ from podium.challenges.board import Criterion, RankingRule
 from podium.challenges.lesions.files import LesionReference, LesionsSettings
 from podium.figures import Figures
 from podium.metrics import Floats, Mask
-from podium.metrics.components import Components, Overlap, count_overlap
-from podium.metrics.declaration import (
-    AGREEMENT,
-    UNDEFINED_WITHOUT_REFERENCE,
-    CaseMetric,
-    CohortMetric,
-    Curve,
-    Direction,
-    Scoreboard,
-)
+from podium.metrics.components import Components, Overlap, count_overlap, masks_at
+from podium.metrics.declaration import CaseMetric, CohortMetric, Curve, Direction, Scoreboard
 from podium.metrics.engines import OWN, MetricEngine
-from podium.metrics.lesions import Detections, centroid_hits, match_lesions, reported_pairs
+from podium.metrics.lesions import centroid_hits, match_lesions, reported_pairs
 from podium.metrics.overlap import VoxelCounts
-from podium.metrics.resampling import Resamples
+from podium.metrics.resampling import Resamples, quotient
 from podium.readers.volumes import Volume
-
-_POLICIES = {
-    "undefined": {"dice": UNDEFINED_WITHOUT_REFERENCE, "dmm": UNDEFINED_WITHOUT_REFERENCE},
-    "score": {"dice": AGREEMENT, "dmm": UNDEFINED_WITHOUT_REFERENCE},
-}
-"""By the setting `empty_reference`, then by figure. Without lesions the false negative volume is always undefined; the
-false positive volume always has a value, which is 0 for a failed step."""
 
 MISSING_STEP = "There is no prediction for this step."
 _MAX_CENTROIDS = 10_000  # evalutils compares them one by one in Python
@@ -71,55 +56,42 @@ class StepMasks:
 
     @property
     def counts(self) -> VoxelCounts:
-        return VoxelCounts(
-            prediction=self.overlap.predicted_voxels,
-            reference=self.reference.lesions.total_voxels,
-            shared=self.overlap.shared_voxels,
-        )
+        return self.overlap.counts
 
     def masks(self) -> tuple[Mask, Mask]:
         """Cut to the box around both; made of their voxels where these are few, as they are as a rule."""
         lesions, voxels = self.reference.lesions, self.step.volume.voxels
         if voxels is None:
             return self.step.mask, self.reference.mask()
-        sides = [np.stack(np.unravel_index(each, lesions.shape)) for each in (voxels.places, lesions.places)]
-        low = np.min([side.min(axis=1) for side in sides], axis=0)
-        shape = np.max([side.max(axis=1) for side in sides], axis=0) - low + 1
-        prediction, reference = np.zeros((2, *shape), np.bool_)
-        prediction[tuple(sides[0] - low[:, None])] = True
-        reference[tuple(sides[1] - low[:, None])] = True
-        return prediction, reference
+        return masks_at(voxels.places, lesions.places, lesions.shape)
 
 
 def score_step(
     step: int, read: "ReadStep", reference: LesionReference, settings: LesionsSettings, engine: MetricEngine
 ) -> dict[str, Any]:
-    """The figures of one step and the counts behind them."""
+    """The figures of one step and the counts behind them.
+
+    Without lesions, Dice follows the setting `empty_reference`; DMM and the false negative volume are undefined. The
+    false positive volume always has a value.
+    """
     components = read.components
     overlap = count_overlap(components, reference.lesions)
     detections = match_lesions(overlap, iou_threshold=settings.iou_threshold)
-    policies = _POLICIES[settings.empty_reference]
-    sizes = {"prediction": components.count, "reference": reference.lesions.count}
-    if policies["dice"].applies(**sizes):
-        dice, dmm = policies["dice"].value(**sizes), policies["dmm"].value(**sizes)
+    if reference.is_empty:
+        dice = None if settings.empty_reference == "undefined" else float(components.count == 0)
     else:
-        dice = engine.dice(StepMasks(read, reference, overlap))
-        dmm = detections.f1
+        dice = engine.dice(StepMasks(read, reference, overlap)) if components.count else 0.0
     return {
         "step": step,
         "status": "scored",
         "error": None,
         "dice": dice,
-        "dmm": dmm,
+        "dmm": None if reference.is_empty else detections.f1,
         "fpv_ml": reference.ml(overlap.untouched_component_voxels),
         "fnv_ml": None if reference.is_empty else reference.ml(overlap.untouched_lesion_voxels),
-        **_counts_of(detections),
+        **asdict(detections),
         "components": components.count,
-        "voxels": {
-            "prediction": overlap.predicted_voxels,
-            "reference": reference.lesions.total_voxels,
-            "shared": overlap.shared_voxels,
-        },
+        "voxels": asdict(overlap.counts),
         "pairs": reported_pairs(overlap, iou_threshold=settings.iou_threshold),
     }
 
@@ -128,24 +100,22 @@ def failed_step(
     step: int, reference: LesionReference, settings: LesionsSettings, *, status: str, error: str
 ) -> dict[str, Any]:
     """A step without a usable prediction: every lesion is missed, and there are no false positives."""
-    policies = _POLICIES[settings.empty_reference]
+    is_undefined = reference.is_empty and settings.empty_reference == "undefined"
     return {
         "step": step,
         "status": status,
         "error": error,
-        "dice": policies["dice"].when_failed(reference=reference.lesions.count),
-        "dmm": policies["dmm"].when_failed(reference=reference.lesions.count),
+        "dice": None if is_undefined else 0.0,
+        "dmm": None if reference.is_empty else 0.0,
         "fpv_ml": 0.0,
         "fnv_ml": reference.total_ml,
-        **_counts_of(Detections(tp=0, fp=0, fn=reference.lesions.count)),
+        "tp": 0,
+        "fp": 0,
+        "fn": reference.lesions.count,
         "components": 0,
         "voxels": {"prediction": 0, "reference": reference.lesions.total_voxels, "shared": 0},
         "pairs": [],
     }
-
-
-def _counts_of(detections: Detections) -> dict[str, int]:
-    return {"tp": detections.tp, "fp": detections.fp, "fn": detections.fn}
 
 
 @dataclass(frozen=True, eq=False)
@@ -188,7 +158,7 @@ def final_centroid_hits(case: LesionsCase, radius_mm: float) -> dict[str, int] |
         reference=(case.reference.lesions.centroids() * spacing).tolist(),
         radius_mm=radius_mm,
     )
-    return _counts_of(found)
+    return asdict(found)
 
 
 # The declared figures: areas under the curves of Dice and DMM over the steps, the last step, and pooled counts.
@@ -196,7 +166,7 @@ def final_centroid_hits(case: LesionsCase, radius_mm: float) -> dict[str, int] |
 
 def lesions_metrics(settings: LesionsSettings, engine: MetricEngine) -> list[CaseMetric[LesionsCase]]:
     """The figures of a case. An area is at most the number of steps minus 1; volumes have no upper bound."""
-    longest = settings.steps - 1 if settings.regime == "simulated" else math.inf
+    longest = math.inf if settings.fixed_steps is None else settings.fixed_steps - 1
     both = (("dice", "Dice"), ("dmm", "DMM"))
     areas = [
         *(_area(f"auc_{name}", f"AUC-{title}", name, trapezoid_area, highest=longest) for name, title in both),
@@ -245,7 +215,6 @@ def _area(
     name: str, title: str, figure: str, area: Callable[[Sequence[float]], float], *, highest: float
 ) -> CaseMetric[LesionsCase]:
     """A figure over all steps. In a missing case every step failed, so the same function applies."""
-
     return _metric(name, title, lambda case: case.along_steps(figure, area), highest=highest)
 
 
@@ -273,29 +242,30 @@ def _component_dice(case: LesionsCase, engine: MetricEngine) -> float | None:
     if case.final is None or case.final.components.count == 0:
         return 0.0
     overlap = count_overlap(case.final.components, case.reference.lesions)
-    masks = StepMasks(case.final, case.reference, overlap)
-    return engine.component_dice(masks)
+    return engine.component_dice(StepMasks(case.final, case.reference, overlap))
 
 
 def scoreboard(settings: LesionsSettings, engine: MetricEngine) -> Scoreboard[LesionsCase]:
     """All figures of lesions."""
     metrics = lesions_metrics(settings, engine)
     ranked = ("ranked.auc_dice.mean", "ranked.auc_dmm.mean")
+    centroids = [
+        *_count_metrics("final_centroid_hits"),
+        _pooled_f1("final_centroid_hits", path="final_centroid_hits.f1"),
+    ]
     return Scoreboard(
         metrics=metrics,
         curves=_CURVES,
         cohort_metrics=[
             *_count_metrics("final_detections"),
-            CohortMetric(
+            _pooled_f1(
+                "final_detections",
                 path="dmm_pooled",
                 title="DMM pooled",
-                lowest=0.0,
-                highest=1.0,
-                compute=lambda rows, resamples: _pooled_f1("final_detections", rows, resamples),
                 defined="dmm_pooled_defined",
                 undefined_when="where no reference has a lesion",
             ),
-            *(_centroid_metrics() if settings.centroid_radius_mm is not None else ()),
+            *(centroids if settings.centroid_radius_mm is not None else ()),
         ],
         aliases={f"ranked.{name}": f"{name}{settings.ranked_suffix}" for name in ("auc_dice", "auc_dmm")},
         leaderboard=(
@@ -319,28 +289,19 @@ def _count_metrics(facts: str) -> list[CohortMetric]:
     ]
 
 
-def _centroid_metrics() -> list[CohortMetric]:
-    return [
-        *_count_metrics("final_centroid_hits"),
-        CohortMetric(
-            path="final_centroid_hits.f1",
-            lowest=0.0,
-            highest=1.0,
-            compute=lambda rows, resamples: _pooled_f1("final_centroid_hits", rows, resamples),
-        ),
-    ]
-
-
 def _total(facts: str, name: str, rows: Sequence[Figures], resamples: Resamples) -> Floats:
     """The sum of one count over cases; a case without counts adds nothing."""
     return resamples.total([row[facts][name] if row[facts] is not None else 0 for row in rows])
 
 
-def _pooled_f1(facts: str, rows: Sequence[Figures], resamples: Resamples) -> Floats:
-    """F1 = 2TP / (2TP + FP + FN) of the summed counts; NaN if all are 0."""
-    tp, fp, fn = (_total(facts, name, rows, resamples) for name in ("tp", "fp", "fn"))
-    counted = 2 * tp + fp + fn
-    return np.divide(2 * tp, counted, out=np.full_like(tp, np.nan), where=counted > 0)
+def _pooled_f1(facts: str, **declared: Any) -> CohortMetric:
+    """F1 = 2TP / (2TP + FP + FN) of the summed counts; no value if all are 0."""
+
+    def compute(rows: Sequence[Figures], resamples: Resamples) -> Floats:
+        tp, fp, fn = (_total(facts, name, rows, resamples) for name in ("tp", "fp", "fn"))
+        return quotient(2 * tp, 2 * tp + fp + fn)
+
+    return CohortMetric(lowest=0.0, highest=1.0, compute=compute, **declared)
 
 
 def ranking_rule(settings: LesionsSettings) -> RankingRule:

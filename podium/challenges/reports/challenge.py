@@ -82,7 +82,7 @@ class ReportsChallenge(Challenge[ReportsTables, Source, SafeFile, str, ReportsCa
     def describe_reference(self, content: str) -> Description:
         words = len(content.split())
         empty = "The reference report is empty: every team scores 0 in this case, whatever it predicts."
-        return Description(shapes={}, figures={"words": words}, doubts=() if words else [empty])
+        return Description(figures={"words": words}, doubts=() if words else [empty])
 
     # Predictions
 

@@ -16,6 +16,7 @@ from podium.metrics.text import (
     NgramCounts,
     bleu_4,
     bleu_13a,
+    corpus_bleu,
     count_ngrams,
     meteor,
     meteor_synonyms,
@@ -151,7 +152,7 @@ def _synonyms_metric(wordnet: WordNet | None) -> CaseMetric[ReportsCase]:
 
 
 def _corpus(bleu: Callable[[NgramCounts], float], suffix: str) -> Callable[[Sequence[Figures], Resamples], Floats]:
-    """BLEU of each replicate as one corpus: counts are summed first, and a report drawn twice counts twice."""
+    """BLEU of all reports, from the counts that their rows keep."""
 
     def compute(rows: Sequence[Figures], resamples: Resamples) -> Floats:
         ngrams, tokens = f"ngrams{suffix}", f"tokens{suffix}"
@@ -161,16 +162,7 @@ def _corpus(bleu: Callable[[NgramCounts], float], suffix: str) -> Callable[[Sequ
             [*(row[ngrams][kind][order] for kind in kinds for order in orders), *(row[tokens][side] for side in sides)]
             for row in rows
         ]
-        summed = [
-            NgramCounts(
-                matches=tuple(each[: len(orders)]),
-                totals=tuple(each[len(orders) : -2]),
-                candidate_tokens=each[-2],
-                reference_tokens=each[-1],
-            )
-            for each in resamples.total(counted).astype(np.int64).tolist()
-        ]
-        return np.array([bleu(each) for each in summed])
+        return corpus_bleu(bleu, counted, resamples)
 
     return compute
 

@@ -4,11 +4,9 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from podium.metrics import lesions
-from podium.metrics.declaration import distance_policy
 from podium.metrics.engines import MaskPair, SpacedPair
 
 PACKAGES: Mapping[str, str] = {}
-_NEVER = distance_policy(0.0)  # no mask is empty here
 
 
 def import_packages(packages: Collection[str]) -> None:  # noqa: ARG001  (the interface)
@@ -16,32 +14,32 @@ def import_packages(packages: Collection[str]) -> None:  # noqa: ARG001  (the in
 
 
 def dice(pair: MaskPair) -> float:
-    return _number(pair.counts.dice())
+    return pair.counts.dice()
 
 
 def iou(pair: MaskPair) -> float:
-    return _number(pair.counts.iou())
+    return pair.counts.iou()
 
 
 def nsd(pair: SpacedPair, *, tolerance: float, in_mm: bool) -> float:
-    return _number(pair.surfaces(boundary="voxels", in_mm=in_mm).nsd(tolerance))
+    return pair.surfaces(boundary="voxels", in_mm=in_mm).nsd(tolerance)
 
 
 def hausdorff(pair: SpacedPair, *, percentile: float) -> float:
-    return _number(pair.surfaces(boundary="voxels", in_mm=True).hausdorff(percentile=percentile, policy=_NEVER))
+    return pair.surfaces(boundary="voxels", in_mm=True).hausdorff(percentile=percentile)
 
 
 def assd(pair: SpacedPair) -> float:
-    return _number(pair.surfaces(boundary="voxels", in_mm=True).assd(policy=_NEVER))
+    return pair.surfaces(boundary="voxels", in_mm=True).assd()
 
 
 def masd(pair: SpacedPair) -> float:
-    return _number(pair.surfaces(boundary="voxels", in_mm=True).masd(policy=_NEVER))
+    return pair.surfaces(boundary="voxels", in_mm=True).masd()
 
 
 def component_dice(pair: MaskPair) -> float:
     prediction, reference = pair.masks()
-    return _number(lesions.component_dice(prediction=prediction, reference=reference))
+    return lesions.component_dice(prediction=prediction, reference=reference)
 
 
 def class_figure(metric: str, **_: Any) -> float | None:  # noqa: ARG001  (the interface)
@@ -51,8 +49,3 @@ def class_figure(metric: str, **_: Any) -> float | None:  # noqa: ARG001  (the i
 
 def probability_figure(metric: str, **_: Any) -> float | None:  # noqa: ARG001
     return None
-
-
-def _number(value: float | None) -> float:
-    assert value is not None, "neither mask is empty"
-    return value

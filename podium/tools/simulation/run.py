@@ -22,8 +22,7 @@ from podium.errors import Refused, UsageError
 from podium.execution.executor import Executor
 from podium.kernel import whole_file
 from podium.metrics import Mask
-from podium.metrics.components import count_overlap, find_lesions, label_components
-from podium.metrics.lesions import voxel_dice
+from podium.metrics.overlap import count_voxels
 from podium.packages import SimpleITK as sitk
 from podium.platform.jobs import case_of
 from podium.readers.files import SafeFile
@@ -183,7 +182,6 @@ class CaseRun:
         self.folder = plan.output / case.name
         self.strategy = plan.strategy or strategy_of(case.number)
         labels = read_label_volume(case.reference).labels
-        self.lesions = find_lesions(labels, connectivity=18)
         self.reference: Mask = labels != 0
 
     def run(self) -> Iterator[StepOutcome]:
@@ -221,7 +219,7 @@ class CaseRun:
             error = str(failure)
         seconds, dice = round(time.monotonic() - started, 3), None
         if prediction is not None and self.reference.any():
-            dice = voxel_dice(count_overlap(label_components(prediction, connectivity=18), self.lesions))
+            dice = count_voxels(prediction=prediction, reference=self.reference).dice()
         outcome = StepOutcome(
             case=self.case.name,
             step=step,

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 from challenges.declared.declaring import errors, score, write_challenge, write_predictions
-from evaluating import evaluate_command, read_metrics
+from evaluating import evaluate_command
 
 from podium.readers.text import MAX_ROWS
 
@@ -143,44 +143,6 @@ def test_tables_of_two_values_are_lost_one_by_one(tmp_path: Path) -> None:
     found = score(tmp_path, toml, truth, {"p.csv": "case,age,sex\na,10,F\nb,20,X\n"})
     assert found["results"]["a"]["status"] == "scored"
     assert found["results"]["b"]["error"].endswith("is X; the classes are F, M.")
-
-
-LABELS = """\
-[values.organ]
-kind = "labels"
-file = "{case}.mha"
-reference = "{case}.mha"
-labels = { liver = 1 }
-[[metrics]]
-kind = "boom"
-[ranking]
-by = "boom"
-"""
-BOOM = """\
-from podium.own_metrics import metric
-
-@metric(compares="labels", direction="higher", lowest=0.0, highest=1.0, both_empty=1.0)
-def boom(*, prediction, reference, spacing_mm):
-    if prediction.sum() == 9:
-        raise {error}
-    return 0.5
-"""
-
-
-@pytest.mark.parametrize(
-    "error", ["ValueError('x')", "MemoryError", "RuntimeError('x')", "KeyError('x')", "StopIteration"]
-)
-def test_a_metric_that_raises_costs_that_case(tmp_path: Path, error: str) -> None:
-    mask, other = np.zeros((2, 5, 5), np.uint8), np.zeros((2, 5, 5), np.uint8)
-    mask[0, 1:4, 1:4] = 1
-    other[0, 1:3, 1:3] = 1
-    truth = write_challenge(tmp_path / "challenge", LABELS, {"a.mha": mask, "b.mha": mask})
-    write_predictions(truth, {"metrics.py": BOOM.replace("{error}", error)})
-    submission = write_predictions(tmp_path / "submission", {"a.mha": mask, "b.mha": other})
-    assert evaluate_command(submission, truth, tmp_path / "out") == 0
-    found = read_metrics(tmp_path / "out")["results"]
-    assert (found["a"]["status"], found["a"]["metrics"]["boom"]["liver"]) == ("failed", 0.0)
-    assert (found["b"]["status"], found["b"]["metrics"]["boom"]["liver"]) == ("scored", 0.5)
 
 
 def test_a_risk_out_of_range_costs_its_case(tmp_path: Path) -> None:

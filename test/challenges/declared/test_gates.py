@@ -80,6 +80,7 @@ def test_case_figures_have_conditions_too(tmp_path: Path) -> None:
     [
         (("{region}", "livr"), "'metrics.1.where' names 'dice.livr', which does not exist; did you mean 'dice.liver'?"),
         (("dice.{region}", "nsd.liver"), "'metrics.1.where' names 'nsd.liver', which does not exist"),
+        ((">= 0.2", ">= 0.2 +"), "'metrics.1.where' is not valid at its end"),
         ((">= 0.2", "0.2"), "'metrics.1.where' is not a condition"),
         ((">= 0.2", ">= 0.2 > 0.1"), "'metrics.1.where' is not a condition such as 'dice.liver >= 0.2'"),
         (

@@ -255,17 +255,21 @@ def test_an_error_is_the_organisers_by_its_type_and_not_by_its_words() -> None:
         check_own_metrics([same_words, own])
 
 
-def test_code_that_fails_on_some_cases_costs_these(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    code = CODE.replace(
-        "    if prediction == 13:", "    if prediction == 10:\n        {}['x']\n    if prediction == 13:"
-    )
+@pytest.mark.parametrize("error", ["KeyError", "ValueError", "RuntimeError", "StopIteration"])
+def test_code_that_fails_on_some_cases_costs_these(
+    tmp_path: Path, error: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    start = "    if prediction == 13:"
+    code = CODE.replace(start, f"    if prediction == 10:\n        raise {error}('x')\n{start}")
     folder = challenge(tmp_path, NUMBERS, {**TRUTH, "metrics.py": code})
     submission = write_predictions(tmp_path / "submission", {"ages.csv": "case,age\na,10\nb,20\n"})
     assert evaluate_command(submission, folder, tmp_path / "out") == 0
-    assert read_metrics(tmp_path / "out")["results"]["a"]["error"] == (
-        "The challenge's own metric 'share' raised KeyError on this case. The organisers can find details in the log."
+    found = read_metrics(tmp_path / "out")["results"]
+    assert found["a"]["error"] == (
+        f"The challenge's own metric 'share' raised {error} on this case. The organisers can find details in the log."
     )
-    assert "metrics.py, line 15: the metric 'share' raises KeyError: 'x'." in capsys.readouterr().out
+    assert (found["a"]["metrics"]["share"], found["b"]["metrics"]["share"]) == (0.0, 1.0)
+    assert f"metrics.py, line 15: the metric 'share' raises {error}: " in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

@@ -117,7 +117,7 @@ by = "log_loss"
 
 
 def test_one_confident_error_is_bounded(tmp_path: Path) -> None:
-    """One submission says 1 for a single case: its mean over 300 cases caption the label, since an error cost 36."""
+    """One submission says 1 for a single case: its mean over 300 cases would reveal the label if an error cost 36."""
     cases = [f"c{number}" for number in range(300)]
     truth = {"p.csv": "\n".join(["case,v", *(f"{case},0" for case in cases)])}
     asked = {"p.csv": "\n".join(["case,v", *(f"{case},{1 if case == 'c7' else 0.5}" for case in cases)])}

@@ -86,11 +86,11 @@ class Declared:
 class MetricKind(ABC):
     """A metric of the catalogue.
 
-    name        the `kind` in challenge.toml
-    compares    the kinds of values it is for
-    definition  its formula, for the docs
-    package     what computes it where no engine does
-    by_engine   (settings) -> whether the challenge's engine computes it
+    name               the `kind` in challenge.toml
+    compares           the kinds of values it is for
+    definition         its formula, for the docs
+    package            what computes it where no engine does
+    by_engine          (settings) -> whether the challenge's engine computes it
     needs_probability  points and boxes must have one
     """
 
@@ -114,17 +114,6 @@ class MetricKind(ABC):
         """The package that computes the metric under an engine."""
         return engine.PACKAGES.get(self.name, OWN) if self.by_engine(settings) else self.package
 
-    def gated(self, declared: Declared, settings: MetricSettings, number: int) -> Declared:
-        """What was declared, behind the gate of the settings, which are those of metric `number`."""
-        gate = settings.gate(("metrics", number))
-        if gate is not None:
-            for place, metric in enumerate(declared.metrics):
-                if metric.compute is not None:
-                    region = metric.name.removeprefix(f"{settings.own_name}.").partition(".")[0]
-                    own = replace(gate, where=gate.where.replace("{region}", region))
-                    declared.metrics[place] = replace(metric, gate=own)
-        return declared
-
     @abstractmethod
     def declare(self, settings: Any, values: Mapping[str, AnyValueKind], engine: MetricEngine) -> Declared:
         """The metric's figures for the values that it is `of`."""
@@ -137,34 +126,42 @@ class ChosenMetric:
     kind: MetricKind
     settings: MetricSettings
 
+    def compared(self, values: Mapping[str, AnyValueKind]) -> Mapping[str, AnyValueKind]:
+        """The values that it is `of`: those that its settings name, else all that fit."""
+        fitting = {
+            name: value
+            for name, value in values.items()
+            if value.settings.kind in self.kind.compares and value.settings.is_predicted
+        }
+        return {name: fitting[name] for name in as_tuple(self.settings.of) or fitting if name in fitting}
 
-def fitting_values(
-    kind: MetricKind, settings: MetricSettings, values: Mapping[str, AnyValueKind]
-) -> tuple[Mapping[str, AnyValueKind], Sequence[ValidationProblem]]:
-    """The values that a metric compares, and what is wrong with them."""
-    fitting = {
-        name: value
-        for name, value in values.items()
-        if value.settings.kind in kind.compares and value.settings.is_predicted
-    }
-    wanted = as_tuple(settings.of)
-    problems = []
-    kinds = " or ".join(kind.compares)
-    for name in wanted:
-        if name not in values:
-            words = f"names '{name}', which is not a value{did_you_mean(name, values)}"
-            problems.append(ValidationProblem(key=("of",), words=words))
-        elif not values[name].settings.is_predicted:
-            problems.append(ValidationProblem(key=("of",), words=f"names '{name}', which is a reference-only value"))
-        elif name not in fitting:
-            found = values[name].settings.kind
-            words = f"names '{name}', which is of the kind {found}; {kind.name} compares {kinds}"
-            problems.append(ValidationProblem(key=("of",), words=words))
-    if not wanted and not fitting:
-        words = f"is missing: {kind.name} compares a value of the kind {kinds}, and there is none"
-        problems.append(ValidationProblem(key=("of",), words=words))
-    chosen = wanted or tuple(fitting)
-    return {name: fitting[name] for name in chosen if name in fitting}, problems
+    def problems_of_values(self, values: Mapping[str, AnyValueKind]) -> Sequence[ValidationProblem]:
+        """What is wrong with what it is `of`."""
+        kinds = " or ".join(self.kind.compares)
+        words = []
+        for name in as_tuple(self.settings.of):
+            if name not in values:
+                words.append(f"names '{name}', which is not a value{did_you_mean(name, values)}")
+            elif not values[name].settings.is_predicted:
+                words.append(f"names '{name}', which is a reference-only value")
+            elif (found := values[name].settings.kind) not in self.kind.compares:
+                words.append(f"names '{name}', which is of the kind {found}; {self.kind.name} compares {kinds}")
+        if self.settings.of is None and not self.compared(values):
+            words.append(f"is missing: {self.kind.name} compares a value of the kind {kinds}, and there is none")
+        return [ValidationProblem(key=("of",), words=each) for each in words]
+
+    def declare(self, values: Mapping[str, AnyValueKind], engine: MetricEngine, number: int) -> Declared:
+        """Its figures for the values that it is `of`, behind the gate of its settings; it is metric `number`."""
+        declared = self.kind.declare(self.settings, self.compared(values), engine)
+        gate = self.settings.gate(("metrics", number))
+        if gate is None:
+            return declared
+        for place, metric in enumerate(declared.metrics):
+            if metric.compute is not None:
+                region = metric.name.removeprefix(f"{self.settings.own_name}.").partition(".")[0]
+                own = replace(gate, where=gate.where.replace("{region}", region))
+                declared.metrics[place] = replace(metric, gate=own)
+        return declared
 
 
 def joined_path(*parts: str) -> str:
@@ -181,13 +178,13 @@ OfCase = Callable[[DeclaredCase, AnyValueKind, Any], float | None]
 class CaseValueMetric(MetricKind):
     """One figure of every case.
 
-    compute       (case, value, settings) -> the figure; None where it is undefined
-    worst         (settings, value) -> the figure of a failed case; None where there is none by nature
-    when_missing  (case, value, settings) -> the figure of a failed case where it depends on the reference
-    reveals_reference         whether the figure, together with one's own prediction, reveals the reference
-    needed        what a worst value would need, for the message
-    undefined_when   (value) -> when the references leave all cases without a value
-    check         what is wrong with settings that are well-formed
+    compute            (case, value, settings) -> the figure; None where it is undefined
+    worst              (settings, value) -> the figure of a failed case; None where there is none by nature
+    when_missing       (case, value, settings) -> the figure of a failed case where it depends on the reference
+    reveals_reference  whether the figure, together with one's own prediction, reveals the reference
+    needed             what a worst value would need, for the message
+    undefined_when     (value) -> when the references leave all cases without a value
+    check              what is wrong with settings that are well-formed
     """
 
     figure: Figure
@@ -286,14 +283,14 @@ class CohortArrays(TypedDict):
 class CohortValueMetric(MetricKind):
     """One or several figures of all cases, from the facts of one value.
 
-    figure   what all of its figures share
-    parts    (value) -> the last parts of the figures' paths, "" for one figure
-    compute  the figure in every replicate
-    exact    the published figure by an engine; None where that is replicate zero, all cases once
-    fact     (case, value, settings) -> what a row keeps of a case for this metric [what it keeps of the value]
-    check    what is wrong with settings that are well-formed
-    undefined_when   when the references leave it without a value
-    reveals  one case can move it further than chance does
+    figure          what all of its figures share
+    parts           (value) -> the last parts of the figures' paths, "" for one figure
+    compute         the figure in every replicate
+    exact           the published figure by an engine; None where that is replicate zero, all cases once
+    fact            (case, value, settings) -> what a row keeps of a case for this metric [what it keeps of the value]
+    undefined_when  when the references leave it without a value
+    reveals         one case can move it further than chance does
+    check           what is wrong with settings that are well-formed
     """
 
     figure: Figure

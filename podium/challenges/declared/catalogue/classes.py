@@ -8,12 +8,7 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from pydantic import Field, StrictInt
 
-from podium.challenges.declared.catalogue.base import (
-    CohortArrays,
-    CohortFacts,
-    CohortValueMetric,
-    MetricSettings,
-)
+from podium.challenges.declared.catalogue.base import CohortArrays, CohortFacts, CohortValueMetric, MetricSettings
 from podium.challenges.declared.values import AnyValueKind
 from podium.errors import ValidationProblem
 from podium.metrics import Floats, classification

@@ -6,12 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from podium.challenges.declared.catalogue.base import (
-    CohortFacts,
-    CohortValueMetric,
-    DeclaredCase,
-    MetricSettings,
-)
+from podium.challenges.declared.catalogue.base import CohortFacts, CohortValueMetric, DeclaredCase, MetricSettings
 from podium.challenges.declared.values import AnyValueKind, Compared, DetectionMapValue, PointsValue
 from podium.challenges.settings import Finite, Positive
 from podium.errors import ValidationProblem
@@ -95,7 +90,7 @@ def _facts(case: DeclaredCase, value: AnyValueKind, settings: DetectionSettings)
             prediction=found.pixels,
             reference=expected.pixels,
             iou_threshold=_MAP_IOU if settings.threshold is None else settings.threshold,
-            connectivity=value.connectivity(expected),
+            connectivity=value.settings.neighbours,
             max_candidates=value.settings.max_candidates,
         )
     shared: dict[str, Any] = {

@@ -8,11 +8,7 @@ from typing import Any, TypedDict
 import numpy as np
 from numpy.typing import NDArray
 
-from podium.challenges.declared.catalogue.base import (
-    CaseValueMetric,
-    DeclaredCase,
-    MetricSettings,
-)
+from podium.challenges.declared.catalogue.base import CaseValueMetric, DeclaredCase, MetricSettings
 from podium.challenges.declared.values import AnyValueKind
 from podium.challenges.settings import Positive
 from podium.errors import ValidationProblem

@@ -1,6 +1,5 @@
 """The catalogue of label images: overlap, boundaries, volumes, centre lines and matched lesions."""
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
@@ -19,7 +18,6 @@ from podium.challenges.declared.catalogue.regions import (
 from podium.challenges.settings import FigureName, Finite
 from podium.errors import ValidationProblem
 from podium.metrics import Floats
-from podium.metrics.declaration import distance_policy
 from podium.metrics.overlap import relative_volume_difference, volume_difference_ml, volume_rmse_ml, volume_similarity
 
 if TYPE_CHECKING:
@@ -28,7 +26,6 @@ if TYPE_CHECKING:
 
 Tolerance = Annotated[Finite, Field(ge=0)]
 Neighbours = Literal[1, 2, 3, 4, 6, 8, 18, 26]
-_NEVER = distance_policy(math.nan)  # empty masks were decided before
 
 
 # Overlap
@@ -126,14 +123,14 @@ def _hausdorff(pair: RegionPair, settings: HausdorffSettings, percentile: float)
     if _is_by_engine(settings):
         return pair.engine.hausdorff(pair, percentile=percentile)
     surfaces = pair.surfaces(boundary=settings.boundary, in_mm=True)
-    return surfaces.hausdorff(percentile=percentile, combine=settings.combine, policy=_NEVER)
+    return surfaces.hausdorff(percentile=percentile, combine=settings.combine)
 
 
 def _mean_distance(pair: RegionPair, settings: SurfaceSettings, name: Literal["assd", "masd"]) -> float | None:
     if _is_by_engine(settings):
         return pair.engine.assd(pair) if name == "assd" else pair.engine.masd(pair)
     surfaces = pair.surfaces(boundary=settings.boundary, in_mm=True)
-    return surfaces.assd(policy=_NEVER) if name == "assd" else surfaces.masd(policy=_NEVER)
+    return surfaces.assd() if name == "assd" else surfaces.masd()
 
 
 _distance: Callable[..., RegionFigure[Any]] = partial(

@@ -175,8 +175,6 @@ def _check_failed(settings: MetricSettings, _: AnyValueKind) -> list[ValidationP
 
 
 def _of_all(own: OwnMetric, cohort: CohortFacts) -> Floats:
-    if own.function is None:
-        raise KeyError(own.kind)
     numbers = np.arange(len(cohort.facts))
     return np.array([_of_drawn(own, cohort, np.repeat(numbers, counts)) for counts in cohort.resamples.counts])
 

@@ -400,7 +400,7 @@ class RegionMetric(MetricKind):
     ) -> None:
         figure = self.figures[suffix]
         paths = [joined_path(settings.own_name, place.name, suffix) for place in places]
-        overall = joined_path(settings.own_name, "", suffix)
+        overall = joined_path(settings.own_name, suffix)
         if self._is_pooled(settings):
             if figure.pooled is not None:
                 lacking, at = figure.undefined_when(settings), f"{overall}.mean"

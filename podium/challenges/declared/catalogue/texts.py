@@ -2,19 +2,10 @@
 
 from collections.abc import Sequence
 
-import numpy as np
-
-from podium.challenges.declared.catalogue.base import (
-    CaseValueMetric,
-    CohortFacts,
-    CohortValueMetric,
-    DeclaredCase,
-    MetricSettings,
-)
+from podium.challenges.declared.catalogue.base import CaseValueMetric, CohortValueMetric, DeclaredCase, MetricSettings
 from podium.challenges.declared.values import AnyValueKind
-from podium.metrics import Floats
 from podium.metrics.declaration import Figure
-from podium.metrics.text import MAX_ORDER, NgramCounts, bleu_4, count_ngrams, meteor, tokens_of
+from podium.metrics.text import bleu_4, corpus_bleu, count_ngrams, meteor, tokens_of
 
 
 def _ngram_counts(case: DeclaredCase, value: AnyValueKind, _: MetricSettings) -> Sequence[int]:
@@ -23,20 +14,6 @@ def _ngram_counts(case: DeclaredCase, value: AnyValueKind, _: MetricSettings) ->
     candidate, reference = tokens_of(compared.prediction or ""), tokens_of(compared.reference)
     found = count_ngrams(candidate=candidate, reference=reference)
     return [*found.matches, *found.totals, found.candidate_tokens, found.reference_tokens]
-
-
-def _bleu(cohort: CohortFacts) -> Floats:
-    totals = cohort.resamples.total(np.array(cohort.facts, dtype=np.float64))
-    summed = [
-        NgramCounts(
-            matches=tuple(row[:MAX_ORDER]),
-            totals=tuple(row[MAX_ORDER:-2]),
-            candidate_tokens=row[-2],
-            reference_tokens=row[-1],
-        )
-        for row in totals.round().astype(np.int64).tolist()
-    ]
-    return np.array([bleu_4(each) for each in summed])
 
 
 def _meteor(case: DeclaredCase, value: AnyValueKind, _: MetricSettings) -> float:
@@ -51,7 +28,7 @@ METRICS = (
         compares=("text",),
         figure=Figure(title="BLEU-4", direction="higher", highest=1.0),
         fact=_ngram_counts,
-        compute=_bleu,
+        compute=lambda cohort: corpus_bleu(bleu_4, cohort.facts, cohort.resamples),
     ),
     CaseValueMetric(
         name="meteor",
