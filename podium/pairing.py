@@ -15,7 +15,7 @@ from typing import Any
 from podium.errors import Refused, SubmissionError
 from podium.platform.jobs import Job, case_of, normalize_nfc
 from podium.platform.submission import ARCHIVE_ENDINGS, Submission, SubmissionNames
-from podium.readers.files import SafeFile, escape_for_display, is_printable
+from podium.readers.files import SafeFile, escape_for_display
 from podium.readers.formats import IMAGE_ENDINGS
 
 NOT_EXPECTED = "is not an expected case"
@@ -221,7 +221,7 @@ class CaseNames:
 
     def of_file(self, name: str) -> str | None:
         """The case that a file's or input's name means, without its extension."""
-        if len(name) > _LONGEST_NAME or not is_printable(name):
+        if len(name) > _LONGEST_NAME or not name.isprintable():
             return None
         if not self._layout.any_extension or self._by_key is None:
             return self.find(case_of(name))

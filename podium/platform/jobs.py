@@ -14,7 +14,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any, Literal, get_args
 
 from podium.errors import Refused, SubmissionError, listed
-from podium.readers.files import SafeFile, escape_for_display, is_printable
+from podium.readers.files import SafeFile, escape_for_display
 from podium.readers.formats import IMAGE_ENDINGS
 from podium.readers.formats.metaimage import METAIMAGE
 from podium.readers.formats.pictures import TIFF
@@ -200,7 +200,7 @@ def _name(entry: Mapping[str, Any]) -> str | None:
 
 def _is_name(text: str) -> bool:
     """Whether `text` can be part of a path and of a message."""
-    return bool(text) and text != ".." and is_printable(text) and len(text.encode()) <= _LONGEST_NAME
+    return bool(text) and text != ".." and text.isprintable() and len(text.encode()) <= _LONGEST_NAME
 
 
 def duration_seconds(text: str) -> float | None:

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import BinaryIO, ClassVar
 
 from podium.errors import PodiumError, SubmissionError
-from podium.readers.files import MAX_DEPTH, MAX_ENTRIES, SafeFile, escape_for_display, is_printable
+from podium.readers.files import MAX_DEPTH, MAX_ENTRIES, SafeFile, escape_for_display
 from podium.readers.inflate import BLOCK, RAW, BadStreamError, BlockReader, inflate, pieces, unpacked, unpacked_start
 
 MAX_BYTES = 8 * 1024**3
@@ -62,16 +62,15 @@ def extract_archive(
     *,
     max_bytes: int = MAX_BYTES,
     max_files: int = MAX_FILES,
-    max_ratio: int = MAX_RATIO,
 ) -> tuple[tuple[str, str], ...]:
     """Unpack `file` into the new or empty folder `destination`: regular files (mode 0600) and folders, nothing else.
 
-    At most `max_bytes` are written, and at most `max_ratio` times the size of the archive. Links, special files and
+    At most `max_bytes` are written, and at most `MAX_RATIO` times the size of the archive. Links, special files and
     names that cannot be shown are left out and returned as (name, reason): packing one is a common mistake and must
     not cost the other cases.
     """
     destination.mkdir(mode=0o700, parents=True, exist_ok=True)
-    by_ratio = max(RATIO_FREE_BYTES, max_ratio * file.size)
+    by_ratio = max(RATIO_FREE_BYTES, MAX_RATIO * file.size)
     target = ArchiveTarget(file.name, min(max_bytes, by_ratio), max_files, destination=destination)
     _read_members(file, target)
     return tuple(target.refused)
@@ -118,7 +117,6 @@ class MemberNames:
     def refuse(self, name: str, reason: str) -> None:
         """Note a member that is not unpacked; its name is checked like any other."""
         self._checked_parts(name)
-        self._count_member()
         self.refused.append((escape_for_display(name), reason))
 
     def add_folder(self, name: str) -> None:
@@ -168,7 +166,8 @@ class MemberNames:
         self.kinds[parts] = kind
 
     def _checked_parts(self, name: str) -> tuple[str, ...]:
-        """The components of a member's name; anything that could lead elsewhere is refused, not corrected."""
+        """The components of a member's name, which is counted; anything that could lead elsewhere is refused, not
+        corrected."""
         if "\\" in name or name[1:2] == ":":
             raise SubmissionError(
                 f"'{self.archive}' holds '{escape_for_display(name)}', a Windows path; use forward slashes."
@@ -186,22 +185,18 @@ class MemberNames:
             raise SubmissionError(
                 f"'{self.archive}' nests '{escape_for_display(name)}' deeper than {MAX_DEPTH} folders."
             )
-        return parts
-
-    def _accepted_parts(self, name: str) -> tuple[str, ...] | None:
-        """The components of a counted member's name; None where it cannot be shown: 'Icon\\r' is common on macOS."""
-        if not is_printable(name):
-            shown = escape_for_display(name)
-            self.refuse(name, f"'{shown}' in '{self.archive}' has unprintable characters in its name; rename it.")
-            return None
-        parts = self._checked_parts(name)
-        self._count_member()
-        return parts
-
-    def _count_member(self) -> None:
         self.members += 1
         if self.members > self.max_files:
             raise SubmissionError(f"'{self.archive}' holds more than {self.max_files:,} files.")
+        return parts
+
+    def _accepted_parts(self, name: str) -> tuple[str, ...] | None:
+        """The components of a member's name; None where it cannot be shown: 'Icon\\r' is common on macOS."""
+        if not name.isprintable():
+            shown = escape_for_display(name)
+            self.refuse(name, f"'{shown}' in '{self.archive}' has unprintable characters in its name; rename it.")
+            return None
+        return self._checked_parts(name)
 
 
 @dataclass
@@ -419,7 +414,11 @@ def read_tar(file: SafeFile, target: MemberNames, *, gzipped: bool) -> None:
         try:
             while (found := _next_member(file, source)) is not None:
                 _hand_over(file, source, *found, target)
-            _check_end(file, source)
+            padding = 0  # nothing else may follow; reading on also lets gzip verify its checksum
+            for block in source.rest():
+                padding += len(block)
+                if block.strip(b"\0") or padding > MAX_PADDING_BYTES:
+                    raise SubmissionError(f"'{file.name}' has data after its end; pack it again as one archive.")
         except BadStreamError as fault:
             raise SubmissionError(f"'{file.name}' {fault}; pack it again.") from None
 
@@ -473,21 +472,16 @@ def _next_member(file: SafeFile, source: _TarStream) -> tuple[tarfile.TarInfo, d
         block = source.read(BLOCK_BYTES)
         if not any(block):
             return None
-        member = _decoded(file, block)
+        try:
+            member = tarfile.TarInfo.frombuf(block, "utf-8", "surrogateescape")
+        except (tarfile.HeaderError, ValueError):
+            raise SubmissionError(f"'{file.name}' is a damaged tar archive; pack it again.") from None
+        if member.size < 0:
+            raise SubmissionError(f"'{file.name}' declares a member of negative size.")
         if member.type not in EXTENDED:
             return member, extended
         extended |= _read_extended(file, source, member)
     raise SubmissionError(f"'{file.name}' holds too many extended headers for one member.")
-
-
-def _decoded(file: SafeFile, block: bytes) -> tarfile.TarInfo:
-    try:
-        member = tarfile.TarInfo.frombuf(block, "utf-8", "surrogateescape")
-    except (tarfile.HeaderError, ValueError):
-        raise SubmissionError(f"'{file.name}' is a damaged tar archive; pack it again.") from None
-    if member.size < 0:
-        raise SubmissionError(f"'{file.name}' declares a member of negative size.")
-    return member
 
 
 def _size(file: SafeFile, member: tarfile.TarInfo, extended: dict[str, str]) -> int:
@@ -533,12 +527,3 @@ def _pax_records(file: SafeFile, content: bytes) -> dict[str, str]:
         records[key.decode("utf-8", "surrogateescape")] = value.decode("utf-8", "surrogateescape")
         start += length
     return records
-
-
-def _check_end(file: SafeFile, source: _TarStream) -> None:
-    """After the end there may be padding, nothing else. Reading on also lets gzip verify its checksum."""
-    padding = 0
-    for block in source.rest():
-        padding += len(block)
-        if block.strip(b"\0") or padding > MAX_PADDING_BYTES:
-            raise SubmissionError(f"'{file.name}' has data after its end; pack it again as one archive.")

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from podium.errors import Refused, listed
 from podium.packages import h5py
 from podium.readers.decoding import decoder_of
-from podium.readers.files import SafeFile, escape_for_display, is_printable
+from podium.readers.files import SafeFile, escape_for_display
 from podium.readers.formats.headers import check_expected_shape
 from podium.readers.frames import ArraySource, FieldShape, FrameStream, check_number_type, check_shape
 from podium.readers.hdf5_storage import PlainDataset, Storage, damage_refused, read_values, stream_field
@@ -182,4 +182,4 @@ def dataset_names(root: Any) -> tuple[str, ...]:
             continue
         if h5py.h5o.get_info(root, key).type == h5py.h5o.TYPE_DATASET:
             names.append(key.decode("utf-8", "surrogateescape"))
-    return tuple(sorted(name for name in names if is_printable(name)))
+    return tuple(sorted(name for name in names if name.isprintable()))

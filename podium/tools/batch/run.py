@@ -42,7 +42,7 @@ from podium.kernel import TEAMS_OOM_SCORE
 from podium.platform.metrics_file import METRICS_FILE, CaseScore, Counts, prepare_output
 from podium.platform.submission import ARCHIVE_ENDINGS
 from podium.readers.archives import MAX_BYTES
-from podium.readers.files import escape_for_display, is_printable
+from podium.readers.files import escape_for_display
 from podium.sandbox.client import decoders, ensure_decoders
 from podium.tools.batch.kept import KeptScores, code_version, content_digest
 from podium.tools.batch.storage import DEFAULT_CACHE, Copies, Location, Output
@@ -407,7 +407,7 @@ def find_teams(submissions: Location) -> tuple[Mapping[str, Location], Mapping[s
             LOG.info("left out: '%s' is neither a folder nor an archive (%s)", shown, ", ".join(ARCHIVE_ENDINGS))
         elif is_link:
             refused[shown] = f"'{shown}' is a symbolic link; put the folder or archive itself there."
-        elif not is_printable(name):
+        elif not name.isprintable():
             refused[shown] = f"'{shown}' has unprintable characters in its name; rename it."
         elif len(team.encode()) > _LONGEST_NAME:
             refused[shown] = f"'{shown}' is too long for the name of a team."
