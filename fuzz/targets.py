@@ -22,7 +22,7 @@ from podium.readers.frames import ArraySource
 from podium.readers.hdf5 import open_hdf5
 from podium.readers.images import read_image
 from podium.readers.text import read_json, read_table, read_text
-from podium.readers.volumes import read_label_volume, read_mask_volume
+from podium.readers.volumes import read_mask_volume, read_volume
 from podium.sandbox.wire import EndedError, Expected, ProtocolError, receive, receive_small_array
 
 MAX_BYTES = 1_000_000
@@ -69,7 +69,7 @@ def _image(name: str, *, packed: bool = False) -> Try:
         file = _safe(folder, name, gzip.compress(content, 1) if packed else content)
         _each(
             lambda: read_image(file, max_bytes=MAX_BYTES),
-            lambda: read_label_volume(file, max_bytes=MAX_BYTES),
+            lambda: read_volume(file, max_bytes=MAX_BYTES),
             lambda: read_mask_volume(file, shape=(2, 3, 4), max_bytes=MAX_BYTES),
         )
 

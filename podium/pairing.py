@@ -12,7 +12,7 @@ from functools import cached_property
 from pathlib import PurePosixPath
 from typing import Any
 
-from podium.errors import Refused, SubmissionError
+from podium.errors import Refused, SubmissionError, listed
 from podium.platform.jobs import Job, case_of, normalize_nfc
 from podium.platform.submission import ARCHIVE_ENDINGS, Submission, SubmissionNames
 from podium.readers.files import SafeFile, escape_for_display
@@ -128,10 +128,7 @@ class Layout:
 
     def describe(self) -> str:
         """The names that a prediction may have, for messages."""
-        if self.words:
-            return self.words
-        names = [*map(str, self.files), *self.tables]
-        return f"{', '.join(names[:-1])} or {names[-1]}" if len(names) > 1 else "".join(names)
+        return self.words or listed([*map(str, self.files), *self.tables], before_last="or")
 
 
 # A submission sorted by case, by the layout of its challenge.
@@ -341,8 +338,8 @@ class _Sorter:
         match = layout.job_pattern.fullmatch(job.pk) if layout.job_pattern else None
         if match and (case := names.of_file(match["case"])) is not None:
             return case, ""
-        listed = ", ".join(f"'{name}'" for name in others[:_NAMED]) or "none with a name"
-        return None, f"no input is an expected case ({listed})"
+        names_given = ", ".join(f"'{name}'" for name in others[:_NAMED]) or "none with a name"
+        return None, f"no input is an expected case ({names_given})"
 
     def add(self, source: Job | Entry, case: str | None, reason: str) -> None:
         if case is None:

@@ -67,7 +67,7 @@ def make_manifest(task: Task) -> Manifest:
         version=task.folder.common.version,
         submission=task.folder.common.submission,
         settings=published_settings(task.challenge),
-        cases={case: task.shapes[case] for case in task.cases},
+        cases={case: task.checked[case].shapes for case in task.cases},
         geometries={case: task.checked[case].geometries for case in task.cases},
     )
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from podium.challenges.settings import FigureSettings, RankingSettings, Tables
-from podium.errors import ValidationProblem, did_you_mean
+from podium.errors import ValidationProblem, did_you_mean, listed
 from podium.figures import Figures, get
 from podium.formulas import (
     FormulaError,
@@ -443,13 +443,12 @@ def _leaderboard(board: Scoreboard[Any], ranking: RankingRule, names: _Names) ->
 
 
 def _words(titles: Sequence[str], settings: RankingSettings) -> str:
-    listed = f"{', '.join(titles[:-1])} and {titles[-1]}" if len(titles) > 1 else titles[0]
     if settings.method == "positions_by_case":
-        return f"teams are ranked by the mean of their positions in every case by {listed}"
+        return f"teams are ranked by the mean of their positions in every case by {listed(titles)}"
     if len(titles) > 1:
         weighted = "weighted mean" if settings.weights else "mean"
-        return f"teams are ranked by the {weighted} of their positions in {listed}"
-    return f"teams are ranked by {listed}"
+        return f"teams are ranked by the {weighted} of their positions in {listed(titles)}"
+    return f"teams are ranked by {titles[0]}"
 
 
 def _of_cases(formula: Formula) -> CaseMetric[Any]:

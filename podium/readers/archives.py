@@ -71,19 +71,19 @@ def extract_archive(
     """
     destination.mkdir(mode=0o700, parents=True, exist_ok=True)
     by_ratio = max(RATIO_FREE_BYTES, MAX_RATIO * file.size)
-    target = ArchiveTarget(file.name, min(max_bytes, by_ratio), max_files, destination=destination)
-    _read_members(file, target)
-    return tuple(target.refused)
+    members = Members(file.name, min(max_bytes, by_ratio), max_files, destination)
+    _read_members(file, members)
+    return tuple(members.refused)
 
 
 def archive_names(file: SafeFile, *, max_bytes: int = MAX_BYTES, max_files: int = MAX_FILES) -> tuple[str, ...]:
     """Names of the files in an archive, in its order; checked as for unpacking, but nothing is written."""
-    names = MemberNames(file.name, max_bytes, max_files)
-    _read_members(file, names)
-    return tuple("/".join(parts) for parts, kind in names.kinds.items() if kind == "file")
+    members = Members(file.name, max_bytes, max_files)
+    _read_members(file, members)
+    return tuple("/".join(parts) for parts, kind in members.kinds.items() if kind == "file")
 
 
-def _read_members(file: SafeFile, target: "MemberNames") -> None:
+def _read_members(file: SafeFile, target: "Members") -> None:
     start = file.first_bytes(BLOCK_BYTES)
     if is_zip(start):
         read_zip(file, target)
@@ -98,8 +98,9 @@ def _read_members(file: SafeFile, target: "MemberNames") -> None:
 
 
 @dataclass
-class MemberNames:
-    """The members of one archive: each name is checked and counted, nothing is unpacked."""
+class Members:
+    """The members of one archive: each name is checked and counted, and each member written below `destination`, if
+    there is one."""
 
     kind: ClassVar[str] = "archive"
     has: ClassVar[str] = "unpacks to"
@@ -107,6 +108,7 @@ class MemberNames:
     archive: str
     max_bytes: int
     max_files: int
+    destination: Path | None = None
     total_bytes: int = 0
     members: int = 0
     kinds: dict[tuple[str, ...], str] = field(default_factory=dict)
@@ -139,14 +141,7 @@ class MemberNames:
         self._add_folders(parts[:-1], name)
         if parts in self.kinds:
             raise SubmissionError(f"'{self.archive}' holds more than one member named '{escape_for_display(name)}'.")
-        self._add(parts, "file")
-        self._keep_file(parts, blocks)
-
-    def _keep_file(self, parts: tuple[str, ...], blocks: Iterable[bytes | memoryview]) -> None:
-        """Nothing to keep besides the name."""
-
-    def _keep_folder(self, parts: tuple[str, ...]) -> None:
-        """Nothing to keep besides the name."""
+        self._add(parts, "file", blocks)
 
     def _add_folders(self, parts: tuple[str, ...], name: str) -> None:
         for depth in range(1, len(parts) + 1):
@@ -157,13 +152,28 @@ class MemberNames:
                 )
             if folder not in self.kinds:
                 self._add(folder, "folder")
-                self._keep_folder(folder)
 
-    def _add(self, parts: tuple[str, ...], kind: str) -> None:
+    def _add(self, parts: tuple[str, ...], kind: str, blocks: Iterable[bytes | memoryview] = ()) -> None:
         """Folders are counted too: one name may create fifteen of them."""
         if len(self.kinds) == MAX_ENTRIES:
             raise SubmissionError(f"'{self.archive}' holds more than {MAX_ENTRIES:,} files and folders.")
         self.kinds[parts] = kind
+        if self.destination is None:
+            return
+        path = self.destination.joinpath(*parts)
+        try:
+            if kind == "folder":
+                path.mkdir(mode=0o700, exist_ok=True)
+                return
+            descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
+            with os.fdopen(descriptor, "wb") as stream:
+                for block in blocks:
+                    stream.write(block)
+        except OSError as fault:
+            if fault.errno == errno.ENOSPC:
+                raise SubmissionError(f"'{self.archive}' unpacks to more than the evaluation can store.") from None
+            shown = escape_for_display("/".join(parts))
+            raise SubmissionError(f"'{shown}' in '{self.archive}' cannot be unpacked.") from None
 
     def _checked_parts(self, name: str) -> tuple[str, ...]:
         """The components of a member's name, which is counted; anything that could lead elsewhere is refused, not
@@ -199,34 +209,6 @@ class MemberNames:
         return self._checked_parts(name)
 
 
-@dataclass
-class ArchiveTarget(MemberNames):
-    """The members of one archive, each written below `destination`."""
-
-    destination: Path = field(kw_only=True)
-
-    def _keep_folder(self, parts: tuple[str, ...]) -> None:
-        try:
-            self.destination.joinpath(*parts).mkdir(mode=0o700, exist_ok=True)
-        except OSError as fault:
-            raise self._not_unpacked(parts, fault) from None
-
-    def _keep_file(self, parts: tuple[str, ...], blocks: Iterable[bytes | memoryview]) -> None:
-        path = self.destination.joinpath(*parts)
-        try:
-            descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
-            with os.fdopen(descriptor, "wb") as stream:
-                for block in blocks:
-                    stream.write(block)
-        except OSError as fault:
-            raise self._not_unpacked(parts, fault) from None
-
-    def _not_unpacked(self, parts: tuple[str, ...], fault: OSError) -> SubmissionError:
-        if fault.errno == errno.ENOSPC:
-            return SubmissionError(f"'{self.archive}' unpacks to more than the evaluation can store.")
-        return SubmissionError(f"'{escape_for_display('/'.join(parts))}' in '{self.archive}' cannot be unpacked.")
-
-
 # Zip archives. The standard library reads the directory; members are unpacked here, so that every byte is counted.
 #
 # The directory and the header before each member may contradict each other, members may share bytes, and a member may
@@ -246,7 +228,7 @@ def is_zip(start: bytes) -> bool:
     return start.startswith((b"PK\x03\x04", b"PK\x05\x06"))
 
 
-def read_zip(file: SafeFile, target: MemberNames) -> None:
+def read_zip(file: SafeFile, target: Members) -> None:
     """Hand all members to `target`; nothing is written before all of them were checked."""
     with file.open() as plain:
         for member in zip_members(file, plain, max_files=target.max_files, max_bytes=target.max_bytes):
@@ -407,7 +389,7 @@ def is_tar(start: bytes) -> bool:
     return True
 
 
-def read_tar(file: SafeFile, target: MemberNames, *, gzipped: bool) -> None:
+def read_tar(file: SafeFile, target: Members, *, gzipped: bool) -> None:
     """Hand all members to `target`, in their order."""
     with file.open() as stream:
         source = _TarStream(unpacked(stream) if gzipped else pieces(stream))
@@ -443,7 +425,7 @@ class _TarStream(BlockReader):
 
 
 def _hand_over(
-    file: SafeFile, source: _TarStream, member: tarfile.TarInfo, extended: dict[str, str], target: MemberNames
+    file: SafeFile, source: _TarStream, member: tarfile.TarInfo, extended: dict[str, str], target: Members
 ) -> None:
     """Hand one member to `target`. Sparse files and links with data end the reading: what follows is unclear."""
     name = extended.get("path", member.name)

@@ -298,27 +298,24 @@ class CaseRows:
         return rows[0] if rows else None
 
 
-def read_table(  # noqa: PLR0913  (what a table is asked for)
+def read_table(
     file: SafeFile,
     *,
     columns: Sequence[str],
     optional: Sequence[str] = (),
     case_column: str = "case",
-    max_rows: int = MAX_ROWS,
     lenient: bool = False,
 ) -> CaseRows:
     """The rows of all cases with the cells of `columns`, which must exist, and of `optional`, which may. With `lenient`
     a column that does not exist is refused when a cell of it is read."""
     label = f"'{escape_for_display(file.name)}'"
     if file.name.lower().endswith(".json"):
-        return _collected(label, _json_rows(file, columns, optional, case_column, max_rows, lenient=lenient))
-    rows = _csv_rows(file, (case_column, *columns), optional, max_rows, lenient=lenient)
+        return _collected(label, _json_rows(file, columns, optional, case_column, lenient=lenient))
+    rows = _csv_rows(file, (case_column, *columns), optional, MAX_ROWS, lenient=lenient)
     return _collected(label, ((row.cells[0], row, fault) for row, fault in rows))
 
 
-def read_rows(
-    file: SafeFile, *, columns: Sequence[str], optional: Sequence[str] = (), max_rows: int = MAX_ROWS
-) -> list[Row]:
+def read_rows(file: SafeFile, *, columns: Sequence[str], optional: Sequence[str], max_rows: int) -> list[Row]:
     """The rows of a CSV file that belongs to one case; the first row that cannot be read refuses it."""
     rows = []
     for row, fault in _csv_rows(file, columns, optional, max_rows):
@@ -375,8 +372,8 @@ def _csv_rows(
         yield row, fault
 
 
-def _json_rows(  # noqa: PLR0913  (what a table is asked for)
-    file: SafeFile, columns: Sequence[str], optional: Sequence[str], case_column: str, max_rows: int, *, lenient: bool
+def _json_rows(
+    file: SafeFile, columns: Sequence[str], optional: Sequence[str], case_column: str, *, lenient: bool
 ) -> Iterator[tuple[Any, Row, str | None]]:
     """Every case, its row, and what is wrong with it."""
     label = f"'{escape_for_display(file.name)}'"
@@ -390,8 +387,8 @@ def _json_rows(  # noqa: PLR0913  (what a table is asked for)
         ]
     else:
         raise Refused(f"{label} must be a list of objects, or an object with one object per case.")
-    if len(entries) > max_rows:
-        raise Refused(f"{label} has more than {max_rows:,} rows.")
+    if len(entries) > MAX_ROWS:
+        raise Refused(f"{label} has more than {MAX_ROWS:,} rows.")
     found = {key: None for _, each in entries if isinstance(each, dict) for key in each}
     of_case = (case_column,) if isinstance(content, list) else ()
     lacking = _lacking(list(found), (*of_case, *columns), label, needed=of_case if lenient else (*of_case, *columns))

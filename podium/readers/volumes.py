@@ -67,21 +67,15 @@ def read_mask_volume(
     return read_volume(file, shape=shape, max_bytes=max_bytes, binary=True, as_voxels=True)
 
 
-def read_label_volume(
+def read_volume(
     file: SafeFile,
     *,
     shape: tuple[int, ...] | None = None,
     max_bytes: int = MAX_IMAGE_BYTES,
+    binary: bool = False,
     as_voxels: bool = False,
 ) -> Volume:
-    """A 3-D volume of labels; `as_voxels`: as voxels where these are few."""
-    return read_volume(file, shape=shape, max_bytes=max_bytes, binary=False, as_voxels=as_voxels)
-
-
-def read_volume(
-    file: SafeFile, *, shape: tuple[int, ...] | None, max_bytes: int, binary: bool, as_voxels: bool
-) -> Volume:
-    """A 3-D volume as a mask (`binary`) or of labels; `as_voxels`: as voxels where these are few."""
+    """A 3-D volume of labels, or as a mask (`binary`); `as_voxels`: as voxels where these are few."""
     if (decoder := decoder_of(file)) is not None:
         return decoder.read_volume(file, shape=shape, max_bytes=max_bytes, binary=binary, as_voxels=as_voxels)
     image_format = format_of(file)

@@ -222,8 +222,7 @@ class Decoders:
             with session.refuse_invalid_replies():
                 if reply.array is None:
                     raise ProtocolError("no pixels")
-                geometry = checked_geometry(reply.value, axes=reply.array.ndim)
-        return Image(reply.array, geometry.spacing, geometry.origin, geometry.direction)
+                return Image(reply.array, checked_geometry(reply.value, axes=reply.array.ndim))
 
     def read_volume(
         self, file: SafeFile, *, shape: tuple[int, ...] | None, max_bytes: int, binary: bool, as_voxels: bool

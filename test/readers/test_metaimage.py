@@ -8,7 +8,7 @@ import pytest
 import SimpleITK
 from readers.made import PIXELS, header_of, mha, mha_header, refusal, safe
 
-from podium.readers.images import read_image
+from podium.readers.images import Geometry, read_image
 
 
 def refused(folder: Path, content: bytes) -> str:
@@ -19,7 +19,7 @@ def test_pixels_and_geometry_come_through(tmp_path: Path) -> None:
     image = read_image(safe(tmp_path, "m.mha", mha()))
     assert image.array.tolist() == np.arange(24).reshape(4, 6).tolist()
     assert image.array.dtype == np.uint8
-    assert (image.spacing, image.origin, image.direction) == ((0.5, 0.25), (10, 20), (1, 0, 0, 1))
+    assert image.geometry == Geometry((0.5, 0.25), (10, 20), (1, 0, 0, 1))
 
 
 def test_the_shape_comes_from_the_header_alone(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from podium.errors import Refused
 from podium.readers.files import SafeFile
 from podium.readers.images import read_image
 from podium.readers.inflate import BLOCK
-from podium.readers.volumes import FEW_VOXELS, read_label_volume, read_mask_volume
+from podium.readers.volumes import FEW_VOXELS, read_mask_volume, read_volume
 
 SHAPE = (5, 6, 7)
 
@@ -42,7 +42,7 @@ TYPES = [np.uint8, np.int8, np.uint16, np.int16, np.uint32, np.int32, np.uint64,
 def test_every_type_and_packing(tmp_path: Path, dtype: Any, name: str, compress: bool) -> None:
     values = labels(dtype)
     file = write(tmp_path / name, values, compress=compress)
-    volume = read_label_volume(file, shape=SHAPE)
+    volume = read_volume(file, shape=SHAPE)
     assert np.array_equal(volume.labels, values)
     assert volume.labels.dtype == np.uint8
     assert volume.geometry.spacing == (2.0, 3.0, 4.0)
@@ -50,7 +50,7 @@ def test_every_type_and_packing(tmp_path: Path, dtype: Any, name: str, compress:
     image, by_simpleitk = read_image(file, shape=SHAPE), SimpleITK.ReadImage(str(file.path))
     assert image.array.dtype == SimpleITK.GetArrayFromImage(by_simpleitk).dtype
     assert np.array_equal(image.array, values)
-    assert image.direction == by_simpleitk.GetDirection()
+    assert image.geometry.direction == by_simpleitk.GetDirection()
 
 
 @pytest.mark.parametrize("dtype", [np.uint8, np.float32, np.int16])
@@ -77,7 +77,7 @@ def test_voxels_are_the_volume_however_many_there_are(
     file = write(tmp_path_factory.mktemp("volume") / "v.nii.gz", values)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("podium.readers.volumes.FEW_VOXELS", few)
-        volume, mask = read_label_volume(file, as_voxels=True), read_mask_volume(file)
+        volume, mask = read_volume(file, as_voxels=True), read_mask_volume(file)
     assert np.array_equal(volume.labels, values)
     assert np.array_equal(mask.labels, values != 0)
     assert (volume.voxels is None) == (np.count_nonzero(values) > few)
@@ -92,7 +92,7 @@ def test_voxels_are_the_volume_however_many_there_are(
 def test_the_smallest_type_that_holds_the_labels(tmp_path: Path, largest: int, dtype: Any) -> None:
     values = labels(np.int64)
     values[-1, -1, -1] = largest
-    volume = read_label_volume(write(tmp_path / "v.nii.gz", values))
+    volume = read_volume(write(tmp_path / "v.nii.gz", values))
     assert volume.labels.dtype == dtype
     assert np.array_equal(volume.labels, values)
 
@@ -101,7 +101,7 @@ def test_a_label_that_is_too_large(tmp_path: Path) -> None:
     values = labels(np.int64)
     values[0, 0, 0] = 2**32
     with pytest.raises(Refused, match="holds the label 4294967296; labels go up to 4294967295"):
-        read_label_volume(write(tmp_path / "v.nii.gz", values))
+        read_volume(write(tmp_path / "v.nii.gz", values))
 
 
 def test_the_other_byte_order(tmp_path: Path) -> None:
@@ -111,7 +111,7 @@ def test_the_other_byte_order(tmp_path: Path) -> None:
     swapped = header.replace(b"BinaryDataByteOrderMSB = False", b"BinaryDataByteOrderMSB = True")
     assert swapped != header
     file.path.write_bytes(swapped + b"LOCAL\n" + np.frombuffer(pixels, "<i2").astype(">i2").tobytes())
-    assert np.array_equal(read_label_volume(file).labels, values)
+    assert np.array_equal(read_volume(file).labels, values)
     assert np.array_equal(read_image(file).array, values)
     assert read_image(file).array.dtype == np.int16
 

@@ -4,7 +4,7 @@ The format is recognised by content and the name must agree: SimpleITK would oth
 of which open other files.
 """
 
-from podium.errors import Refused
+from podium.errors import Refused, listed
 from podium.readers.files import SafeFile
 from podium.readers.formats.headers import ImageFormat
 from podium.readers.formats.metaimage import METAIMAGE
@@ -29,7 +29,7 @@ REFUSED_ENDINGS = {
     ".dcm": "a DICOM file",
 }
 
-_ACCEPTED = f"{', '.join(IMAGE_ENDINGS[:-1])} or {IMAGE_ENDINGS[-1]}"
+_ACCEPTED = listed(IMAGE_ENDINGS, before_last="or")
 _START_BYTES = 512
 
 

@@ -32,6 +32,7 @@ from podium.execution.executor import (
     CaseOutcome,
     Executor,
     OverallProgress,
+    Progress,
     ProgressFactory,
     attempt,
     no_progress,
@@ -143,16 +144,13 @@ def run_batch(  # noqa: PLR0913  (what `podium batch` is given)
 
 
 @dataclass(frozen=True)
-class PipeProgress:
+class PipeProgress(Progress):
     """The progress of a child process, sent to its parent."""
 
     parent: Connection
 
     def advance(self) -> None:
         self.parent.send(None)
-
-    def close(self) -> None:
-        """The parent closes what it shows."""
 
 
 @dataclass
@@ -242,7 +240,8 @@ class _Batch:
 
     def _open(self, team: str, given: Location, copies: Copies, opened: ExitStack) -> Collected[Any]:
         """The predictions of a team, fetched and unpacked; workers on other machines can fetch them too."""
-        limit = max(MAX_BYTES, self.task.challenge.submission_bytes(list(self.task.shapes.values())))
+        shapes = [checked.shapes for checked in self.task.checked.values()]
+        limit = max(MAX_BYTES, self.task.challenge.submission_bytes(shapes))
         path = copies.local(given, max_bytes=limit)
         unpacked = self.output.folder / _UNPACKED_FOLDER / team
         unpacked.mkdir(parents=True, exist_ok=True)
@@ -339,7 +338,8 @@ def unit_scorer(
     copies: Copies,
 ) -> Callable[[str], Mapping[str, TeamCaseOutcome]]:
     """The function that scores a unit, given its name. It is sent to other machines with all that it uses."""
-    challenge, references, digests = task.challenge, task.references, task.digests
+    challenge, references = task.challenge, task.references
+    digests = {case: checked.digest for case, checked in task.checked.items()}
     libraries = tuple(challenge.libraries)
 
     def score(name: str) -> Mapping[str, TeamCaseOutcome]:
