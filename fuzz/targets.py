@@ -12,7 +12,7 @@ import numpy as np
 from podium.challenges import load_file
 from podium.challenges.settings import ChallengeFile
 from podium.errors import PodiumError, Refused, SubmissionError
-from podium.formulas import FormulaError, Known, known_of, names_in, parse, value_of
+from podium.formulas import FormulaError, Known, compute, known_of, names_in, parse
 from podium.platform.jobs import PREDICTIONS_FILE, read_jobs
 from podium.readers.annotations import BOXES, POINTS
 from podium.readers.archives import archive_names, extract_archive
@@ -169,7 +169,7 @@ def _formula(_: Path, content: bytes) -> None:
     names = set(names_in(node))
     known_of(node, dict.fromkeys(names, Known(lowest=0, highest=1, better=1)))
     for values in (np.array(0.5), np.array([0.0, 1.0, np.nan])):
-        value_of(node, dict.fromkeys(names, values))
+        compute(node, dict.fromkeys(names, values))
 
 
 def _wire(_: Path, content: bytes) -> None:

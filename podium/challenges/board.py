@@ -21,12 +21,11 @@ from podium.formulas import (
     Known,
     Node,
     Operation,
+    compute,
     evaluated,
-    is_defined,
     known_of,
     names_in,
     parse,
-    value_of,
 )
 from podium.metrics import Floats
 from podium.metrics.aggregation import formula_value
@@ -253,7 +252,8 @@ def _gate(gate: Gate, metric: Metric, names: _Names) -> Gate:
     names.hide(metric.name, terms.values())
 
     def applied(row: Figures, figure: float | None) -> float | None:
-        value = float(value_of(difference, {name: np.asarray(get(row, at), np.float64) for name, at in terms.items()}))
+        figures = {name: np.asarray(get(row, at), np.float64) for name, at in terms.items()}
+        value = float(compute(difference, figures)[0])
         if figure is None or math.isnan(value):  # nothing decides: there is no figure
             return None
         return figure if _COMPARISONS[sign](value, 0) else gate.otherwise
@@ -491,7 +491,8 @@ def _without_terms(
             "",
         )
     values = {each: np.asarray(math.nan if term.undefined_when else 1.0) for each, term in terms.items()}
-    return "", "" if is_defined(node, values, exclude=settings.undefined == "exclude") else term.undefined_when
+    _, is_defined = compute(node, values, exclude=settings.undefined == "exclude")
+    return "", "" if is_defined else term.undefined_when
 
 
 def _known(figure: NamedFigure | Metric) -> Known:

@@ -432,7 +432,11 @@ def _hand_over(
     if member.isdir():
         target.add_folder(name)
     elif member.type in REGULAR:
-        size = _size(file, member, extended)
+        size = member.size
+        if (text := extended.get("size")) is not None:  # too large for the eleven digits of the plain header
+            if not (text.isascii() and text.isdigit() and len(text) <= 18):
+                raise SubmissionError(f"'{file.name}' declares a member whose size is not a number.")
+            size = int(text)
         content = source.padded(size)
         target.add_file(name, content, size=size)
         for _ in content:
@@ -464,16 +468,6 @@ def _next_member(file: SafeFile, source: _TarStream) -> tuple[tarfile.TarInfo, d
             return member, extended
         extended |= _read_extended(file, source, member)
     raise SubmissionError(f"'{file.name}' holds too many extended headers for one member.")
-
-
-def _size(file: SafeFile, member: tarfile.TarInfo, extended: dict[str, str]) -> int:
-    """An extended header may give a size too large for the eleven digits of the plain one."""
-    text = extended.get("size")
-    if text is None:
-        return member.size
-    if not (text.isascii() and text.isdigit() and len(text) <= 18):
-        raise SubmissionError(f"'{file.name}' declares a member whose size is not a number.")
-    return int(text)
 
 
 def _read_extended(file: SafeFile, source: _TarStream, member: tarfile.TarInfo) -> dict[str, str]:

@@ -26,6 +26,7 @@ _FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _FOLDER = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_CLOEXEC
 """O_PATH: the folder is a step on the way, its list of files is not read."""
 
+_TO_LIST = os.R_OK | os.X_OK  # rights that listing a folder needs
 _NO_MAGIC_LINKS, _NO_SYMBOLIC_LINKS, _BENEATH = 0x02, 0x04, 0x08
 _WITHOUT_OPENAT2 = (errno.ENOSYS, errno.EPERM)  # an old kernel; an old filter of the container's engine
 _NULL_DEVICE = os.makedev(1, 3)
@@ -151,22 +152,19 @@ def _walk(root: Path) -> Iterator[tuple[os.DirEntry[str], str]]:
                     continue
                 name = f"{prefix}{entry.name}"
                 # Where the file of a mount does not exist, Docker makes an empty folder with its name.
-                if _is_open_folder(entry) and (not PurePosixPath(name).suffix or any(Path(entry.path).iterdir())):
+                is_folder = entry.is_dir(follow_symlinks=False) and os.access(entry.path, _TO_LIST)
+                if is_folder and (not PurePosixPath(name).suffix or any(Path(entry.path).iterdir())):
                     folders.append((folder / entry.name, f"{name}/", depth + 1))
                 else:
                     yield entry, name
 
 
-def _is_open_folder(entry: os.DirEntry[str]) -> bool:
-    return entry.is_dir(follow_symlinks=False) and os.access(entry.path, os.R_OK | os.X_OK)
-
-
 def _reason_to_refuse(entry: os.DirEntry[str], name: str) -> str | None:
     if entry.is_symlink():
         return f"'{escape_for_display(name)}' is a symbolic link; send the file itself."
-    if _is_open_folder(entry):
-        return f"'{escape_for_display(name)}' is an empty folder, not a file."
     if entry.is_dir(follow_symlinks=False):
+        if os.access(entry.path, _TO_LIST):
+            return f"'{escape_for_display(name)}' is an empty folder, not a file."
         return f"The folder '{escape_for_display(name)}' cannot be opened; check its permissions."
     if not entry.is_file(follow_symlinks=False):
         return f"'{escape_for_display(name)}' is not a regular file."
