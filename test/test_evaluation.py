@@ -290,8 +290,7 @@ def test_another_number_of_references(expected: int, code: int, tmp_path: Path, 
     configuration = CONFIGURATION.replace("per_case", f"expected_cases = {expected}\nper_case")
     truth = write_ground_truth(tmp_path / "t", dict.fromkeys("abc", 0), configuration=configuration)
     run = evaluate(files, ground_truth=truth)
-    sentence = f"The ground truth has 3 references, but 'expected_cases' in challenge.toml is {expected}."
-    assert (run.code, run.last_line == sentence) == (code, code == 2)
+    assert (run.code, "'expected_cases'" in run.last_line) == (code, code == 2)
 
 
 def test_an_output_that_cannot_be_written(files: Path, tmp_path: Path, evaluate: Any) -> None:

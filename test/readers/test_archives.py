@@ -283,22 +283,15 @@ class TestZip:
         assert unpacked(tmp_path / "out") == files
 
     def test_streamed_zips_are_read(self, tmp_path: Path) -> None:
-        class Unseekable(io.RawIOBase):
-            def __init__(self) -> None:
-                self.content = b""
-
-            def writable(self) -> bool:
-                return True
-
-            def write(self, data: bytes) -> int:
-                self.content += bytes(data)
-                return len(data)
+        class Unseekable(io.BytesIO):
+            def tell(self) -> int:
+                raise io.UnsupportedOperation
 
         buffer = Unseekable()
         with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
             for name, content in CONTENT.items():
                 archive.writestr(name, content)
-        extract_archive(safe(tmp_path, "s.zip", buffer.content), tmp_path / "out")
+        extract_archive(safe(tmp_path, "s.zip", buffer.getvalue()), tmp_path / "out")
         assert unpacked(tmp_path / "out") == CONTENT
 
     @pytest.mark.parametrize(
