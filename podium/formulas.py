@@ -50,10 +50,6 @@ def _harmonic(values: Floats, kept: Kept) -> Floats:
     return np.where(((values == 0) & kept).any(axis=0), 0.0, mean)
 
 
-def _clip(value: Floats, lowest: Floats, highest: Floats) -> Floats:
-    return np.asarray(np.minimum(np.maximum(value, lowest), highest))
-
-
 REDUCTIONS: Mapping[str, Callable[[Floats, Kept], Floats]] = {
     "mean": lambda values, kept: np.sum(np.where(kept, values, 0.0), axis=0) / np.count_nonzero(kept, axis=0),
     "min": lambda values, kept: np.min(values, axis=0, where=kept, initial=np.inf),
@@ -69,7 +65,7 @@ ARITHMETIC: Mapping[str, Callable[..., Floats]] = {
     "/": np.true_divide,
     "**": lambda base, power: np.power(np.asarray(base, dtype=np.float64), power),
     "negative": np.negative,
-    "clip": _clip,
+    "clip": lambda value, lowest, highest: np.minimum(np.maximum(value, lowest), highest),  # not np.clip: it keeps -0.0
     "sqrt": np.sqrt,
     "exp": np.exp,
     "log": np.log,

@@ -194,7 +194,7 @@ def test_every_broken_and_every_misnamed_reference_is_listed(carotid: Path) -> N
     assert len(errors) == 5
 
 
-def test_a_template_that_fits_no_reference_is_said_without_a_traceback(tmp_path: Path) -> None:
+def test_a_template_that_fits_no_reference_is_reported_without_a_traceback(tmp_path: Path) -> None:
     (tmp_path / "references").mkdir()
     for case in "ab":
         (tmp_path / f"references/{case}.json").write_text("0")

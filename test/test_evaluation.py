@@ -463,9 +463,7 @@ def test_a_case_that_runs_when_the_time_is_over_fails(
 
 
 @pytest.mark.parametrize("limit", ["soon", "-1", "0", "inf"])
-def test_a_time_limit_that_is_none(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], limit: str
-) -> None:
+def test_invalid_time_limits(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], limit: str) -> None:
     monkeypatch.setenv("PODIUM_TIME_LIMIT", limit)
     with pytest.raises(SystemExit) as caught:
         main(["evaluate"])

@@ -95,7 +95,6 @@ class Hdf5Source:
             return tuple(sorted(key.decode("utf-8", "surrogateescape") for key in self.root))
 
     def has(self, name: str) -> bool:
-        """Whether the root has an entry `name`; whether it is a plain dataset is only known when it is read."""
         with damage_refused(self.file):
             return bool(self.root.links.exists(name.encode()))
 
@@ -122,7 +121,6 @@ class Hdf5Source:
         return values.astype(values.dtype.newbyteorder("="), copy=False)
 
     def frames(self, name: str, *, shape: FieldShape) -> FrameStream:
-        """A large field as a stream; refused when it has another shape."""
         with damage_refused(self.file):
             return stream_field(self.file, self.locate(name, shape=shape), label=self.label(name), shape=shape)
 
@@ -135,7 +133,6 @@ class Hdf5Source:
             return dataset.storage()
 
     def label(self, name: str) -> str:
-        """The name of the dataset in messages."""
         return f"'{escape_for_display(name)}' in '{self.file.name}'"
 
     def _checked(self, name: str) -> PlainDataset:

@@ -167,13 +167,18 @@ def _check_whole(values: NDArray[Any], labels: NDArray[Any], label: str) -> None
     count = np.count_nonzero(fractional)
     if not count:
         return
-    example = _short(values.flat[int(fractional.argmax())])
+    example = values.flat[int(fractional.argmax())]
     if values.max() <= 1 and count >= PROBABILITY_SHARE * values.size:
-        raise Refused(
-            f"{label} holds the fractional value {example}; this looks like a probability map: send labels, "
-            "for example by applying a threshold."
-        )
-    raise Refused(f"{label} holds the fractional value {example}; labels are whole numbers.")
+        raise probability_map(label, example)
+    raise Refused(f"{label} holds the fractional value {_short(example)}; labels are whole numbers.")
+
+
+def probability_map(label: str, value: Any) -> Refused:
+    """For fractions between 0 and 1 where labels are expected."""
+    return Refused(
+        f"{label} holds the fractional value {_short(value)}; this looks like a probability map: send labels, "
+        "for example by applying a threshold."
+    )
 
 
 def _short(value: Any) -> str:

@@ -359,9 +359,8 @@ def _csv_rows(
         raise Refused(f"{label} has more than {MAX_COLUMNS:,} columns.")
     names = [cell.strip() for cell in header]
     lacking = _lacking(names, columns, label, needed=columns[:1] if lenient else columns)
-    wanted = _wanted(names, columns, optional, label)
-    places = [names.index(name) for name in wanted]
-    source = _RowSource(label, "line", {name: number for number, name in enumerate(wanted)}, lacking)
+    source = _RowSource(label, "line", _wanted(names, (*columns, *optional), label), lacking)
+    places = [names.index(name) for name in source.columns]
     for line, cells in lines:
         row = Row(source, line, tuple(cells[place] if place < len(cells) else "" for place in places))
         fault = None
@@ -392,11 +391,10 @@ def _json_rows(
     found = {key: None for _, each in entries if isinstance(each, dict) for key in each}
     of_case = (case_column,) if isinstance(content, list) else ()
     lacking = _lacking(list(found), (*of_case, *columns), label, needed=of_case if lenient else (*of_case, *columns))
-    wanted = _wanted(list(found), (*of_case, *columns), optional, label)
-    source = _RowSource(label, "entry", {name: number for number, name in enumerate(wanted)}, lacking)
+    source = _RowSource(label, "entry", _wanted(list(found), (*of_case, *columns, *optional), label), lacking)
     for number, (case, each) in enumerate(entries, start=1):
         is_object = isinstance(each, dict)
-        row = Row(source, number, tuple(each.get(name) if is_object else None for name in wanted))
+        row = Row(source, number, tuple(each.get(name) if is_object else None for name in source.columns))
         yield case, row, None if is_object else f"{row.place} is not an object."
 
 
@@ -415,12 +413,13 @@ def _lacking(found: Sequence[str], columns: Sequence[str], label: str, *, needed
     return {name: f"{label} has no column '{name}'; it has {has}.{advice.get(name, '')}" for name in missing}
 
 
-def _wanted(found: Sequence[str], columns: Sequence[str], optional: Sequence[str], label: str) -> list[str]:
-    wanted = [name for name in (*columns, *optional) if name in found]
+def _wanted(found: Sequence[str], columns: Sequence[str], label: str) -> Mapping[str, int]:
+    """Those columns that a table has, numbered."""
+    wanted = dict.fromkeys(name for name in columns if name in found)
     twice = [name for name in wanted if found.count(name) > 1]
     if twice:
         raise Refused(f"{label} has the column '{twice[0]}' twice.")
-    return list(dict.fromkeys(wanted))
+    return {name: number for number, name in enumerate(wanted)}
 
 
 def _is_blank(cell: Any) -> bool:

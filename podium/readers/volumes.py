@@ -18,7 +18,15 @@ from podium.readers.decoding import decoder_of
 from podium.readers.files import SafeFile
 from podium.readers.formats import format_of
 from podium.readers.formats.headers import pixel_values
-from podium.readers.images import MAX_IMAGE_BYTES, Geometry, as_integer_labels, check_size, read_geometry, read_image
+from podium.readers.images import (
+    MAX_IMAGE_BYTES,
+    Geometry,
+    as_integer_labels,
+    check_size,
+    probability_map,
+    read_geometry,
+    read_image,
+)
 
 LARGEST_LABEL = 2**32 - 1
 FEW_VOXELS = 1 << 22
@@ -172,7 +180,4 @@ def _refuse_probabilities(values: NDArray[Any], name: str) -> None:
         return
     fractional = (values != 0) & (values != 1)
     if fractional.any():
-        raise Refused(
-            f"'{name}' holds the fractional value {float(values[fractional.argmax()]):g}; this looks like a "
-            "probability map: send labels, for example by applying a threshold."
-        )
+        raise probability_map(f"'{name}'", values[fractional.argmax()])

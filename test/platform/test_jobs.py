@@ -108,10 +108,10 @@ def job(pk: str, seconds: float | None, clock: Clock | None = "exec") -> Job:
 def test_a_gap_makes_the_sum_unknown_only_where_it_counts() -> None:
     runtime = job_runtime({"a": [job("1", 2.0)], "b": [job("2", None, None)], "c": [job("3", 3.0), job("4", 4.0)]})
     assert runtime.by_case == {"a": 2.0, "c": 7.0}
-    assert (runtime.of(["a", "c"]), runtime.of(["a", "b"]), runtime.of([])) == (9.0, None, 0.0)
+    assert (runtime.seconds_of(["a", "c"]), runtime.seconds_of(["a", "b"]), runtime.seconds_of([])) == (9.0, None, 0.0)
     assert runtime.problem == "1 of 4 jobs have no duration that can be read: the time of their cases is unknown."
     assert runtime.warning is None
-    assert (Runtime(total_seconds=5.0).of(["a"]), Runtime().of(["a"])) == (5.0, None)
+    assert (Runtime(total_seconds=5.0).seconds_of(["a"]), Runtime().seconds_of(["a"])) == (5.0, None)
 
 
 def test_clocks_are_counted_and_long_lists_of_names_cut() -> None:
