@@ -8,7 +8,6 @@ import pytest
 import SimpleITK
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from readers.made import refusal, safe
 
 from podium.errors import Refused
 from podium.readers.files import SafeFile
@@ -104,18 +103,6 @@ def test_a_label_that_is_too_large(tmp_path: Path) -> None:
         read_volume(write(tmp_path / "v.nii.gz", values))
 
 
-def test_the_other_byte_order(tmp_path: Path) -> None:
-    values = labels(np.int16)
-    file = write(tmp_path / "v.mha", values, compress=False)
-    header, pixels = file.path.read_bytes().split(b"LOCAL\n", 1)
-    swapped = header.replace(b"BinaryDataByteOrderMSB = False", b"BinaryDataByteOrderMSB = True")
-    assert swapped != header
-    file.path.write_bytes(swapped + b"LOCAL\n" + np.frombuffer(pixels, "<i2").astype(">i2").tobytes())
-    assert np.array_equal(read_volume(file).labels, values)
-    assert np.array_equal(read_image(file).array, values)
-    assert read_image(file).array.dtype == np.int16
-
-
 def test_another_shape_is_refused_before_anything_is_unpacked(tmp_path: Path) -> None:
     file = write(tmp_path / "v.nii.gz", labels(np.uint8))
     file.path.write_bytes(file.path.read_bytes()[:-20])
@@ -156,17 +143,3 @@ BAD_VOLUMES = {
 def test_bad_volumes_are_refused(tmp_path: Path, name: str, fault: str) -> None:
     with pytest.raises(Refused, match=f"^'{name}' "):
         read_mask_volume(write(tmp_path / name, BAD_VOLUMES[fault]), shape=SHAPE)
-
-
-@pytest.mark.parametrize(
-    ("name", "words"),
-    [
-        ("v.nrrd", "'v.nrrd' is an NRRD file, which is not accepted; send "),
-        ("v.npy", "'v.npy' is a numpy file, which is not accepted; send "),
-        ("v.mha", "The content of 'v.mha' is not MetaImage; send "),
-        ("v.nii.gz", "The content of 'v.nii.gz' is not gzipped NIfTI; send "),
-    ],
-)
-def test_other_formats_are_no_volumes(tmp_path: Path, name: str, words: str) -> None:
-    file = safe(tmp_path, name, b"nothing of the kind")
-    assert refusal(read_mask_volume, file) == f"{words}.mha, .nii, .nii.gz, .tif, .tiff or .png."
