@@ -191,14 +191,6 @@ def _rising(function: Callable[[float], float]) -> Callable[[Known], Known]:
     return known
 
 
-def _exp(value: float) -> float:
-    return math.exp(value) if value < 700 else math.inf
-
-
-def _log(value: float) -> float:
-    return math.log(value) if value > 0 else -math.inf
-
-
 def _absolute(value: Known) -> Known:
     sign = _sign(value)
     if sign is not None:
@@ -218,8 +210,8 @@ RANGES: Mapping[str, Callable[..., Known]] = {
     "max": _all(max, max),
     "clip": _clipped,
     "sqrt": _rising(lambda end: math.sqrt(max(end, 0.0))),
-    "exp": _rising(_exp),
-    "log": _rising(_log),
+    "exp": _rising(lambda end: math.exp(end) if end < 700 else math.inf),
+    "log": _rising(lambda end: math.log(end) if end > 0 else -math.inf),
     "abs": _absolute,
     "harmonic": _all(min, max),
 }
