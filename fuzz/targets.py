@@ -12,7 +12,7 @@ import numpy as np
 from podium.challenges import load_file
 from podium.challenges.settings import ChallengeFile
 from podium.errors import PodiumError, Refused, SubmissionError
-from podium.formulas import FormulaError, Known, known_of, names_in, parse, value_of
+from podium.formulas import FormulaError, Known, compute, known_of, names_in, parse
 from podium.platform.jobs import PREDICTIONS_FILE, read_jobs
 from podium.readers.annotations import BOXES, POINTS
 from podium.readers.archives import archive_names, extract_archive
@@ -22,7 +22,7 @@ from podium.readers.frames import ArraySource
 from podium.readers.hdf5 import open_hdf5
 from podium.readers.images import read_image
 from podium.readers.text import read_json, read_table, read_text
-from podium.readers.volumes import read_label_volume, read_mask_volume
+from podium.readers.volumes import read_mask_volume, read_volume
 from podium.sandbox.wire import EndedError, Expected, ProtocolError, receive, receive_small_array
 
 MAX_BYTES = 1_000_000
@@ -69,7 +69,7 @@ def _image(name: str, *, packed: bool = False) -> Try:
         file = _safe(folder, name, gzip.compress(content, 1) if packed else content)
         _each(
             lambda: read_image(file, max_bytes=MAX_BYTES),
-            lambda: read_label_volume(file, max_bytes=MAX_BYTES),
+            lambda: read_volume(file, max_bytes=MAX_BYTES),
             lambda: read_mask_volume(file, shape=(2, 3, 4), max_bytes=MAX_BYTES),
         )
 
@@ -169,7 +169,7 @@ def _formula(_: Path, content: bytes) -> None:
     names = set(names_in(node))
     known_of(node, dict.fromkeys(names, Known(lowest=0, highest=1, better=1)))
     for values in (np.array(0.5), np.array([0.0, 1.0, np.nan])):
-        value_of(node, dict.fromkeys(names, values))
+        compute(node, dict.fromkeys(names, values))
 
 
 def _wire(_: Path, content: bytes) -> None:

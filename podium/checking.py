@@ -169,7 +169,10 @@ def _examine(  # noqa: PLR0913  (what is examined, and by whom)
         if files is not None and challenge.has_overlays:
             geometries = challenge.geometries(content)
             found = challenge.check_images(case, description.shapes, geometries, files)
-        row = _perfect_row(best, content) if best is not None else {}
+        row: Figures = {}
+        if best is not None:
+            with suppress(ImportError):  # a package that scoring needs is not installed
+                row = best.row(best.perfect_case(content))
         return _Examined(description=description, digest=digest, images=found, perfect=row)
 
     preload_readers(challenge.libraries)
@@ -222,13 +225,6 @@ def _by_engine(challenge: AnyChallenge, engine: EngineName) -> AnyChallenge:
 
 def _has_engine(challenge: AnyChallenge) -> bool:
     return ENGINE in challenge.tables_model.model_fields
-
-
-def _perfect_row(challenge: AnyChallenge, content: Any) -> Figures:
-    """Empty where a package that scoring needs is not installed."""
-    with suppress(ImportError):
-        return challenge.row(challenge.perfect_case(content))
-    return {}
 
 
 def _doubts_about_the_best(challenge: AnyChallenge, rows: Mapping[str, Figures]) -> Iterator[str]:

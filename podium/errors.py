@@ -124,10 +124,8 @@ def first_problem(error: "ValidationError") -> ValidationProblem:
     return all_problems(error)[0]
 
 
-def all_problems(
-    error: "ValidationError", *, prefix: tuple[str, ...] = (), content: Any = None
-) -> list[ValidationProblem]:
-    """Every error; `prefix` is where the validated value is in its file.
+def all_problems(error: "ValidationError", *, content: Any = None) -> list[ValidationProblem]:
+    """Every error.
 
     Where a value may be of several types, pydantic names every type that did not fit, as if it were a key. With the
     `content` that was validated, keys lead to what the file says, and a type that was not meant is not mentioned.
@@ -141,7 +139,7 @@ def all_problems(
         found = [each for each in found if each[1] not in _TYPES or not _is_explained(each, found)]
     words: dict[tuple[str | int, ...], list[str]] = {}
     for key, kind, message in found:
-        words.setdefault((*prefix, *key), []).append(_in_words(kind, message))
+        words.setdefault(key, []).append(_in_words(kind, message))
     return [ValidationProblem(key=key, words=_joined(list(dict.fromkeys(each)))) for key, each in words.items()]
 
 
@@ -201,11 +199,11 @@ def read_given_text(path: "Path") -> str:
         raise UsageError(f"{path} is not UTF-8 text.") from None
 
 
-def listed(words: Sequence[str], *, most: int | None = None) -> str:
+def listed(words: Sequence[str], *, most: int | None = None, before_last: str = "and") -> str:
     """`a`, `a and b`, `a, b and c`; of more than `most`, the first ones and how many more there are."""
     if most is not None and len(words) > most:
         return f"{', '.join(words[:most])} and {len(words) - most:,} more"
-    return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
+    return f" {before_last} ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:

@@ -96,14 +96,6 @@ class Task:
     def cases(self) -> Sequence[str]:
         return sorted(self.references)
 
-    @property
-    def shapes(self) -> Mapping[str, Shapes]:
-        return {case: checked.shapes for case, checked in self.checked.items()}
-
-    @property
-    def digests(self) -> Mapping[str, bytes]:
-        return {case: checked.digest for case, checked in self.checked.items()}
-
     @cached_property
     def digest(self) -> bytes:
         """Of the content of all references: the identity of the ground truth."""
@@ -337,7 +329,7 @@ def open_predictions(task: Task, submission: Path, *, unpack_in: Path | None = N
 
     Raises SubmissionError where there is no prediction for any expected case.
     """
-    limit = task.challenge.submission_bytes(list(task.shapes.values()))
+    limit = task.challenge.submission_bytes([checked.shapes for checked in task.checked.values()])
     shape = task.folder.common.submission
     with open_submission(submission, max_bytes=limit, shape=shape, unpack_in=unpack_in) as opened:
         collected = task.challenge.pair(opened, task.references.keys())

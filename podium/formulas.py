@@ -50,10 +50,6 @@ def _harmonic(values: Floats, kept: Kept) -> Floats:
     return np.where(((values == 0) & kept).any(axis=0), 0.0, mean)
 
 
-def _clip(value: Floats, lowest: Floats, highest: Floats) -> Floats:
-    return np.asarray(np.minimum(np.maximum(value, lowest), highest))
-
-
 REDUCTIONS: Mapping[str, Callable[[Floats, Kept], Floats]] = {
     "mean": lambda values, kept: np.sum(np.where(kept, values, 0.0), axis=0) / np.count_nonzero(kept, axis=0),
     "min": lambda values, kept: np.min(values, axis=0, where=kept, initial=np.inf),
@@ -69,7 +65,7 @@ ARITHMETIC: Mapping[str, Callable[..., Floats]] = {
     "/": np.true_divide,
     "**": lambda base, power: np.power(np.asarray(base, dtype=np.float64), power),
     "negative": np.negative,
-    "clip": _clip,
+    "clip": lambda value, lowest, highest: np.minimum(np.maximum(value, lowest), highest),  # not np.clip: it keeps -0.0
     "sqrt": np.sqrt,
     "exp": np.exp,
     "log": np.log,
@@ -195,14 +191,6 @@ def _rising(function: Callable[[float], float]) -> Callable[[Known], Known]:
     return known
 
 
-def _exp(value: float) -> float:
-    return math.exp(value) if value < 700 else math.inf
-
-
-def _log(value: float) -> float:
-    return math.log(value) if value > 0 else -math.inf
-
-
 def _absolute(value: Known) -> Known:
     sign = _sign(value)
     if sign is not None:
@@ -222,8 +210,8 @@ RANGES: Mapping[str, Callable[..., Known]] = {
     "max": _all(max, max),
     "clip": _clipped,
     "sqrt": _rising(lambda end: math.sqrt(max(end, 0.0))),
-    "exp": _rising(_exp),
-    "log": _rising(_log),
+    "exp": _rising(lambda end: math.exp(end) if end < 700 else math.inf),
+    "log": _rising(lambda end: math.log(end) if end > 0 else -math.inf),
     "abs": _absolute,
     "harmonic": _all(min, max),
 }
@@ -244,30 +232,20 @@ Node = float | str | Operation
 """A part of a parsed formula: a number, a figure by its dotted name, or an operation."""
 
 
-def value_of(node: Node, values: Mapping[str, Floats], *, exclude: bool = False) -> Floats:
-    """On numbers or on replicates; not finite where the arithmetic has no result. With `exclude`, means, minima and
-    maxima leave out what is not defined."""
+def compute(node: Node, values: Mapping[str, Floats], *, exclude: bool = False) -> tuple[Floats, Kept]:
+    """The value, not finite where the arithmetic has no result; and whether everything that it needs has a value. With
+    `exclude`, means, minima and maxima leave out what has none."""
     if not isinstance(node, Operation):
-        return values[node] if isinstance(node, str) else np.asarray(node)
-    found = [value_of(each, values, exclude=exclude) for each in node.arguments]
+        value = values[node] if isinstance(node, str) else np.asarray(node)
+        return value, ~np.isnan(value)
+    arguments, defined = zip(*(compute(each, values, exclude=exclude) for each in node.arguments), strict=True)
+    kept = np.stack(np.broadcast_arrays(*defined))
     with np.errstate(all="ignore"):
         if node.operator not in REDUCTIONS:
-            return np.asarray(ARITHMETIC[node.operator](*found))
-        stacked = np.stack(np.broadcast_arrays(*found))
-        kept = _defined_arguments(node, values, exclude=True) if exclude else np.asarray(True)
-        return np.asarray(REDUCTIONS[node.operator](stacked, np.broadcast_to(kept, stacked.shape)))
-
-
-def is_defined(node: Node, values: Mapping[str, Floats], *, exclude: bool = False) -> Kept:
-    """Whether everything that a formula needs has a value."""
-    if not isinstance(node, Operation):
-        return ~np.isnan(values[node]) if isinstance(node, str) else np.asarray(True)
-    some = exclude and node.operator in REDUCTIONS
-    return np.asarray((np.any if some else np.all)(_defined_arguments(node, values, exclude=exclude), axis=0))
-
-
-def _defined_arguments(node: Operation, values: Mapping[str, Floats], *, exclude: bool) -> Kept:
-    return np.stack(np.broadcast_arrays(*(is_defined(each, values, exclude=exclude) for each in node.arguments)))
+            return np.asarray(ARITHMETIC[node.operator](*arguments)), np.asarray(kept.all(axis=0))
+        stacked = np.stack(np.broadcast_arrays(*arguments))
+        value = np.asarray(REDUCTIONS[node.operator](stacked, kept if exclude else np.ones_like(kept)))
+        return value, np.asarray(kept.any(axis=0) if exclude else kept.all(axis=0))
 
 
 def known_of(node: Node, terms: Mapping[str, Known]) -> Known:
@@ -286,8 +264,9 @@ def names_in(node: Node) -> Iterator[str]:
 
 
 def evaluated(node: Node, values: Mapping[str, Floats], *, exclude: bool = False) -> Floats:
-    """The formula's value, NaN where something that it needs has none, infinite where the arithmetic has no result."""
-    found, defined = value_of(node, values, exclude=exclude), is_defined(node, values, exclude=exclude)
+    """The formula's value on numbers or on replicates: NaN where something that it needs has none, infinite where the
+    arithmetic has no result. With `exclude`, means, minima and maxima leave out what has no value."""
+    found, defined = compute(node, values, exclude=exclude)
     return np.where(defined, np.where(np.isnan(found), np.inf, found), np.nan)
 
 

@@ -8,8 +8,9 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
+
+LIBC = ctypes.CDLL(None, use_errno=True)
 
 # These numbers are the same on every machine, unlike those of older calls.
 OPENAT2 = 437
@@ -54,21 +55,16 @@ def is_linux() -> bool:
     return sys.platform == "linux"
 
 
-@cache
-def libc() -> ctypes.CDLL:
-    return ctypes.CDLL(None, use_errno=True)
-
-
 def syscall(number: int, *arguments: object) -> int:
     """The result of a system call; OSError where it fails. Integers are passed as 64 bits."""
     passed = [ctypes.c_long(each) if isinstance(each, int) else each for each in arguments]
-    return _checked(libc().syscall(ctypes.c_long(number), *passed))
+    return _checked(LIBC.syscall(ctypes.c_long(number), *passed))
 
 
 def prctl(option: int, value: int = 0) -> int:
     """Change or query a property of this process; OSError where that fails."""
     zero = ctypes.c_ulong(0)
-    return _checked(libc().prctl(ctypes.c_int(option), ctypes.c_ulong(value), zero, zero, zero))
+    return _checked(LIBC.prctl(ctypes.c_int(option), ctypes.c_ulong(value), zero, zero, zero))
 
 
 def _checked(result: int) -> int:

@@ -12,10 +12,10 @@ from functools import cached_property
 from pathlib import PurePosixPath
 from typing import Any
 
-from podium.errors import Refused, SubmissionError
+from podium.errors import Refused, SubmissionError, listed
 from podium.platform.jobs import Job, case_of, normalize_nfc
 from podium.platform.submission import ARCHIVE_ENDINGS, Submission, SubmissionNames
-from podium.readers.files import SafeFile, escape_for_display, is_printable
+from podium.readers.files import SafeFile, escape_for_display
 from podium.readers.formats import IMAGE_ENDINGS
 
 NOT_EXPECTED = "is not an expected case"
@@ -128,10 +128,7 @@ class Layout:
 
     def describe(self) -> str:
         """The names that a prediction may have, for messages."""
-        if self.words:
-            return self.words
-        names = [*map(str, self.files), *self.tables]
-        return f"{', '.join(names[:-1])} or {names[-1]}" if len(names) > 1 else "".join(names)
+        return self.words or listed([*map(str, self.files), *self.tables], before_last="or")
 
 
 # A submission sorted by case, by the layout of its challenge.
@@ -221,7 +218,7 @@ class CaseNames:
 
     def of_file(self, name: str) -> str | None:
         """The case that a file's or input's name means, without its extension."""
-        if len(name) > _LONGEST_NAME or not is_printable(name):
+        if len(name) > _LONGEST_NAME or not name.isprintable():
             return None
         if not self._layout.any_extension or self._by_key is None:
             return self.find(case_of(name))
@@ -341,8 +338,8 @@ class _Sorter:
         match = layout.job_pattern.fullmatch(job.pk) if layout.job_pattern else None
         if match and (case := names.of_file(match["case"])) is not None:
             return case, ""
-        listed = ", ".join(f"'{name}'" for name in others[:_NAMED]) or "none with a name"
-        return None, f"no input is an expected case ({listed})"
+        names_given = ", ".join(f"'{name}'" for name in others[:_NAMED]) or "none with a name"
+        return None, f"no input is an expected case ({names_given})"
 
     def add(self, source: Job | Entry, case: str | None, reason: str) -> None:
         if case is None:

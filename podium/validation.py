@@ -67,7 +67,7 @@ def make_manifest(task: Task) -> Manifest:
         version=task.folder.common.version,
         submission=task.folder.common.submission,
         settings=published_settings(task.challenge),
-        cases={case: task.shapes[case] for case in task.cases},
+        cases={case: task.checked[case].shapes for case in task.cases},
         geometries={case: task.checked[case].geometries for case in task.cases},
     )
 
@@ -169,7 +169,7 @@ def validate(
             geometries = (manifest.geometries or {}).get(case, {}) if manifest else {}
             return chosen.check_prediction(collected.predictions[case], shapes, geometries)
 
-        lost_folder = _lost_folder(chosen, opened, expected=manifest.cases if manifest else None)
+        folder_warning = _folder_warning(chosen, opened, expected=manifest.cases if manifest else None)
         predicted = sorted(collected.predictions)
         if found is None:
             preload_readers(libraries)
@@ -192,13 +192,13 @@ def validate(
         challenge=chosen.name,
         cases=len(collected.predictions),
         problems=problems,
-        warnings=[each for each in (collected.runtime.warning, lost_folder) if each],
+        warnings=[each for each in (collected.runtime.warning, folder_warning) if each],
         case_warnings={case: outcome.value or () for case, outcome in outcomes.items()},
         not_checked=list(_not_checked(chosen, manifest)),
     )
 
 
-def _lost_folder(challenge: AnyChallenge, submission: Submission, *, expected: Collection[str] | None) -> str | None:
+def _folder_warning(challenge: AnyChallenge, submission: Submission, *, expected: Collection[str] | None) -> str | None:
     """A warning where all files are in one folder and their cases are known by its name alone."""
     names = [file.name for file in submission.files]
     folder = os.path.commonpath([PurePosixPath(name).parent for name in names]) if names else ""

@@ -12,7 +12,6 @@ from metrics import made as freehand_golden
 from places import ROOT
 
 from podium import evaluate
-from podium.challenges.declared.catalogue import metric_names
 from podium.challenges.ground_truth import challenge_paths
 from podium.checking import Checked, check, compare_engines
 from podium.cli.main import main
@@ -86,19 +85,13 @@ def test_all_mistakes_of_the_settings_at_once_with_key_and_line(carotid: Path) -
         '[time]\nrule = "fixed"\nbaseline_seconds = -1\n'
         '[figures]\nscore = "0.8 * f1.macro + 0.2 * time_score"\ntwice = "2 * scores"\n[ranking]\nby = "score"\n'
     )
-    assert checked(carotid).errors == [
-        "challenge.toml, line 2: 'titel' is not a known key; did you mean 'title'?",
-        "challenge.toml: 'title' is missing.",
-        "challenge.toml, line 4: 'per_case' is wrong: input should be 'full', 'anonymous' or 'none'.",
-        "challenge.toml, line 5: 'expected_cases' is wrong: input should be greater than 0.",
-        "challenge.toml, line 7: 'cases.groups' is wrong: it is not a regular expression: "
-        "missing ), unterminated subpattern at position 0.",
-        "challenge.toml, line 16: 'values.size.file' is wrong: a file name holds {case} once and no other placeholder, "
-        "'{name}.h5' does not.",
-        "challenge.toml, line 22: 'metrics.1.kind' is 'f2', which is not a metric; there are: "
-        f"{', '.join(metric_names())}.",
-        "challenge.toml, line 26: 'time.baseline_seconds' is wrong: input should be greater than 0.",
+    errors = checked(carotid).errors
+    assert [error.removeprefix("challenge.toml").split("' ")[0] for error in errors] == [
+        *(", line 2: 'titel", ": 'title", ", line 4: 'per_case", ", line 5: 'expected_cases"),
+        *(", line 7: 'cases.groups", ", line 16: 'values.size.file", ", line 22: 'metrics.1.kind"),
+        ", line 26: 'time.baseline_seconds",
     ]
+    assert errors[5].endswith(": a file name holds {case} once and no other placeholder, '{name}.h5' does not.")
 
 
 @pytest.mark.parametrize(
@@ -194,7 +187,7 @@ def test_every_broken_and_every_misnamed_reference_is_listed(carotid: Path) -> N
     assert len(errors) == 5
 
 
-def test_a_template_that_fits_no_reference_is_said_without_a_traceback(tmp_path: Path) -> None:
+def test_a_template_that_fits_no_reference_is_reported_without_a_traceback(tmp_path: Path) -> None:
     (tmp_path / "references").mkdir()
     for case in "ab":
         (tmp_path / f"references/{case}.json").write_text("0")

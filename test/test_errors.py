@@ -42,14 +42,6 @@ def test_words(content: Any, words: str) -> None:
     assert str(first_problem(raised.value)) == words
 
 
-def test_the_place_of_a_table_goes_before_its_keys() -> None:
-    with pytest.raises(ValidationError) as raised:
-        Outer.model_validate({})
-    problem = all_problems(raised.value, prefix=("carotid", "time"))[0]
-    assert problem.key == ("carotid", "time", "inner")
-    assert str(problem) == "'carotid.time.inner' is missing"
-
-
 def test_all_problems_in_their_order() -> None:
     with pytest.raises(ValidationError) as raised:
         Outer.model_validate({"inner": [{"share": 2}, {"colour": 1}]})

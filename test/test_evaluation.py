@@ -4,9 +4,7 @@ import json
 import os
 import subprocess
 import sys
-import tarfile
 import time
-import zipfile
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -30,7 +28,7 @@ from podium.challenges import load_challenge
 from podium.challenges.declared.challenge import DeclaredChallenge
 from podium.challenges.ground_truth import read_challenge_folders
 from podium.cli.main import main
-from podium.errors import Refused, UsageError
+from podium.errors import GroundTruthError, OrganiserError, Refused, UsageError
 from podium.evaluation import Task, evaluate, find_challenge, prepare
 from podium.execution.executor import Serial
 from podium.execution.processes import Processes
@@ -42,64 +40,15 @@ pytestmark = pytest.mark.usefixtures("in_process")
 TEAMS = sorted(path.name for path in (ROOT / "test" / "submissions" / "carotid").iterdir())
 
 
-@pytest.mark.parametrize("depth", ["", "preds", "my/preds"])
-def test_folders_around_the_files_do_not_matter(depth: str, tmp_path: Path, evaluate: Any) -> None:
-    write_case(tmp_path / "s" / depth / "a_pred.h5")
-    assert evaluate(tmp_path / "s").metrics["counts"]["scored"] == 1
-
-
-def test_names_in_capitals_and_accents_written_as_two_characters(tmp_path: Path, evaluate: Any) -> None:
-    truth = write_ground_truth(tmp_path / "truth", {"a": 0, "m\u00fc": 1})
-    write_case(tmp_path / "s" / "a_PRED.H5", cls=0)
-    write_case(tmp_path / "s" / "mu\u0308_pred.h5", cls=1)
-    (tmp_path / "s" / "Timing.json").write_text('{"total_seconds": 5}')
-    run = evaluate(tmp_path / "s", ground_truth=truth)
-    assert run.metrics["counts"]["scored"] == 2
-    assert run.metrics["aggregates"]["total_seconds"] == 5
-
-
-@pytest.mark.parametrize("kind", ["preds.tar.gz", "preds.zip", "preds.tar", "preds.tgz"])
-def test_one_archive(kind: str, files: Path, tmp_path: Path, evaluate: Any) -> None:
-    folder = tmp_path / "packed"
-    folder.mkdir()
-    if kind.endswith("zip"):
-        with zipfile.ZipFile(folder / kind, "w", zipfile.ZIP_DEFLATED) as archive:
-            for file in files.iterdir():
-                archive.write(file, f"preds/{file.name}")
-    else:
-        with tarfile.open(folder / kind, "w:gz" if "gz" in kind else "w") as archive:
-            archive.add(files, "preds")
-    assert evaluate(folder).metrics["counts"]["scored"] == 3
-    assert evaluate(folder / kind).metrics["counts"]["scored"] == 3
-
-
 # The platform's ways
 
 
 def test_the_phase_decides_what_predictions_json_is(files: Path, tmp_path: Path, evaluate: Any) -> None:
     """A participant's own file must not turn a phase for predictions into one for jobs, where the time is believed."""
     (files / "predictions.json").write_text(json.dumps([{"pk": "1", "exec_duration": "PT1S"}]))
-    truth = {
-        shape: write_ground_truth(
-            tmp_path / shape, configuration=CONFIGURATION.replace("per_case", f'submission = "{shape}"\nper_case')
-        )
-        for shape in ("predictions", "algorithm")
-    }
-    run = evaluate(files, ground_truth=truth["predictions"])
+    configuration = CONFIGURATION.replace("per_case", 'submission = "predictions"\nper_case')
+    run = evaluate(files, ground_truth=write_ground_truth(tmp_path / "t", configuration=configuration))
     assert run.metrics["counts"] == {"expected": 3, "scored": 3, "failed": 0, "missing": 0, "unmatched": 1}
-    assert "unmatched: predictions.json: it is not named <case>_pred.h5" in run.out
-    (files / "predictions.json").unlink()
-    run = evaluate(files, ground_truth=truth["algorithm"])
-    assert (run.code, run.last_line) == (
-        1,
-        "This phase takes algorithms, and the submission has no predictions.json: submit an algorithm instead of files "
-        "with predictions.",
-    )
-
-
-def test_the_platforms_file_beside_a_submission_is_not_counted(files: Path, evaluate: Any) -> None:
-    (files / "inputs.json").write_text("[]")
-    assert evaluate(files).last_line == "Scored 3 of 3 cases."
 
 
 def test_input_and_output_may_be_links(files: Path, tmp_path: Path, evaluate: Any) -> None:
@@ -170,13 +119,6 @@ def test_extra_predictions_are_reported(files: Path, evaluate: Any) -> None:
     assert run.last_line == "Scored 3 of 3 cases (2 unmatched)."
 
 
-def test_two_predictions_for_one_case_fail_it(files: Path, evaluate: Any) -> None:
-    write_case(files / "again" / "a.h5")
-    row = evaluate(files).rows["a"]
-    assert row["status"] == "failed"
-    assert row["error"] == "There are 2 predictions for this case ('a_pred.h5', 'again/a.h5'); send one."
-
-
 def test_two_jobs_for_one_case_fail_it(tmp_path: Path, evaluate: Any) -> None:
     root = tmp_path / "s"
     run = evaluate(
@@ -189,114 +131,40 @@ def test_two_jobs_for_one_case_fail_it(tmp_path: Path, evaluate: Any) -> None:
 # Bad cases cost themselves only
 
 
-def test_a_link_to_the_reference_is_no_prediction(files: Path, tmp_path: Path, evaluate: Any) -> None:
-    evaluate(files)
-    (files / "a_pred.h5").unlink()
-    (files / "a_pred.h5").symlink_to(tmp_path / "truth" / "references" / "a_label.h5")
-    row = evaluate(files).rows["a"]
-    assert (row["status"], row["error"]) == ("failed", "'a_pred.h5' is a symbolic link; send the file itself.")
-
-
-@pytest.mark.parametrize("kind", ["symbolic", "hard"])
-def test_a_link_in_an_archive_costs_its_case_only(kind: str, files: Path, tmp_path: Path, evaluate: Any) -> None:
-    folder = tmp_path / "packed"
-    folder.mkdir()
-    with tarfile.open(folder / "preds.tar.gz", "w:gz") as archive:
-        archive.add(files / "b_pred.h5", "preds/b_pred.h5")
-        link = tarfile.TarInfo("preds/a_pred.h5")
-        link.type = tarfile.SYMTYPE if kind == "symbolic" else tarfile.LNKTYPE
-        link.linkname = str(tmp_path / "truth" / "references" / "a_label.h5")
-        archive.addfile(link)
-    run = evaluate(folder)
-    assert {case: row["status"] for case, row in run.rows.items()} == {"a": "failed", "b": "scored", "c": "missing"}
-    assert run.rows["a"]["error"] == (
-        "'preds/a_pred.h5' is a link in 'preds.tar.gz'; put the file itself into the archive."
-    )
-
-
-def test_a_job_folder_that_is_a_link(tmp_path: Path, evaluate: Any) -> None:
-    root, elsewhere = tmp_path / "s", tmp_path / "elsewhere"
-    jobs = [write_job(root, "1", "a"), write_job(root, "2", "b")]
-    (root / "1").rename(elsewhere)
-    (root / "1").symlink_to(elsewhere)
-    run = evaluate(write_predictions(root, jobs))
-    assert "symbolic link" in run.rows["a"]["error"]
-    assert run.rows["b"]["status"] == "scored"
-
-
-@pytest.mark.parametrize(
-    ("written", "words"),
-    [
-        ("NaN", "'job 1: plaque-vulnerability' holds NaN, which is not a JSON number."),
-        ("1e999", "'job 1: plaque-vulnerability' holds Infinity, which is not a JSON number."),
-        ('"\\ud800"', "'job 1: plaque-vulnerability' holds half of a surrogate pair, which is not a valid character."),
-    ],
-)
-def test_what_json_cannot_mean_costs_its_job_alone(written: str, words: str, tmp_path: Path, evaluate: Any) -> None:
+@pytest.mark.parametrize("written", ["NaN", "1e999", '"\\ud800"'])
+def test_what_json_cannot_mean_costs_its_job_alone(written: str, tmp_path: Path, evaluate: Any) -> None:
     root = tmp_path / "s"
     write_predictions(root, [write_job(root, "1", "a", cls="HERE"), write_job(root, "2", "b")])
     text = (root / "predictions.json").read_text()
     (root / "predictions.json").write_text(text.replace('"HERE"', written))
     run = evaluate(root)
-    assert run.rows["a"]["error"] == words
+    assert run.rows["a"]["error"].startswith("'job 1: plaque-vulnerability' holds ")
     assert run.rows["b"]["status"] == "scored"
-
-
-@pytest.mark.parametrize("place", ["relative_path", "pk"])
-def test_jobs_cannot_lead_outside(place: str, tmp_path: Path, evaluate: Any) -> None:
-    root = tmp_path / "s"
-    job = write_job(root, "1", "a")
-    if place == "pk":
-        job["pk"] = "../1"
-        run = evaluate(write_predictions(root, [job]))
-        assert (run.code, run.last_line) == (1, "job 1 of predictions.json has no usable pk.")
-    else:
-        job["outputs"][0]["interface"]["relative_path"] = "../../../truth"
-        run = evaluate(write_predictions(root, [job, write_job(root, "2", "b")]))
-        assert run.rows["a"]["error"] == "'../../../truth' is not a path inside the job's output."
 
 
 # Unusable submissions
 
 
-@pytest.mark.parametrize(
-    ("content", "words"),
-    [
-        (b"PK\x03\x04", "'preds.zip' is a damaged or incomplete zip archive; pack it again."),
-        (zip_bytes({"c_pred.h5": b"x", "../c": b""}), "'preds.zip' holds '../c', which leads out of the archive."),
-    ],
-)
-def test_a_broken_archive_does_not_cost_the_files_beside_it(
-    content: bytes, words: str, files: Path, evaluate: Any
-) -> None:
+def test_a_broken_archive_does_not_cost_the_files_beside_it(files: Path, evaluate: Any) -> None:
     (files / "c_pred.h5").unlink()
-    (files / "preds.zip").write_bytes(content)
+    (files / "preds.zip").write_bytes(zip_bytes({"c_pred.h5": b"x", "../c": b""}))
     run = evaluate(files)
     statuses = {case: row["status"] for case, row in run.rows.items()}
     assert statuses == {"a": "scored", "b": "scored", "c": "missing"}
-    assert f"unmatched: preds.zip: {words}" in run.out
+    assert "unmatched: preds.zip: " in run.out
 
 
-def test_an_archive_beside_a_readme_is_what_is_spoken_of(tmp_path: Path, evaluate: Any) -> None:
-    (tmp_path / "s").mkdir()
-    (tmp_path / "s" / "README.md").write_text("x")
-    (tmp_path / "s" / "preds.zip").write_bytes(b"PK\x03\x04")
-    assert evaluate(tmp_path / "s").last_line == (
-        "None of the 1 submitted predictions belongs to an expected case; the first is preds.zip: "
-        "'preds.zip' is a damaged or incomplete zip archive; pack it again."
-    )
+FOREIGN = "None of the 1 submitted predictions belongs to an expected case; the first is "
+BROKEN = "'preds.zip' is a damaged or incomplete zip archive; pack it again."
 
 
 @pytest.mark.parametrize(
     ("content", "sentence"),
     [
-        ({}, "The submission is empty; it must hold a prediction for every case."),
-        ({"README.md": b"hello"}, "The submission holds no prediction for any expected case."),
-        ({"predictions.json": b"{}"}, "predictions.json must be a list of jobs."),
-        ({"predictions.json": b"[{}]"}, "job 1 of predictions.json has no usable pk."),
-        ({"preds.zip": b"PK\x03\x04"}, "'preds.zip' is a damaged or incomplete zip archive; pack it again."),
-        ({"preds.tar.gz": b"hello"}, "'preds.tar.gz' is not a zip, tar or gzipped tar archive."),
-        ({"a.zip": b"1", "b.zip": b"2"}, "The submission holds 2 archives (a.zip, b.zip); send one, or the files."),
+        ({"README.md": b"x"}, "The submission holds no prediction for any expected case."),
+        ({"x_pred.h5": b""}, f"{FOREIGN}x_pred.h5: 'x' is not an expected case."),
+        ({"preds.zip": b"PK\x03\x04"}, BROKEN),
+        ({"preds.zip": b"PK\x03\x04", "README.md": b"x"}, f"{FOREIGN}preds.zip: {BROKEN}"),
     ],
 )
 def test_unusable_submissions(content: dict[str, bytes], sentence: str, tmp_path: Path, evaluate: Any) -> None:
@@ -306,21 +174,6 @@ def test_unusable_submissions(content: dict[str, bytes], sentence: str, tmp_path
         (folder / name).write_bytes(data)
     run = evaluate(folder)
     assert (run.code, run.last_line, run.metrics) == (1, sentence, {})
-
-
-def test_no_submission_at_all(tmp_path: Path, evaluate: Any) -> None:
-    run = evaluate(tmp_path / "nowhere")
-    assert (run.code, run.last_line) == (1, "There is no submission: the input folder does not exist.")
-
-
-def test_predictions_for_other_cases_only(tmp_path: Path, evaluate: Any) -> None:
-    write_case(tmp_path / "s" / "x_pred.h5")
-    run = evaluate(tmp_path / "s")
-    assert run.code == 1
-    assert run.last_line == (
-        "None of the 1 submitted predictions belongs to an expected case; "
-        "the first is x_pred.h5: 'x' is not an expected case."
-    )
 
 
 def test_not_a_single_case_could_be_scored(tmp_path: Path, evaluate: Any) -> None:
@@ -347,9 +200,6 @@ def test_what_a_job_says_reaches_people_on_one_short_line(tmp_path: Path, evalua
     run = evaluate(write_predictions(root, [job]))
     assert run.code == 1
     assert "\x1b" not in run.err + run.out
-    for pk in ("p" * 3000, "a\nb", "\x1b"):
-        run = evaluate(write_predictions(root, [{**job, "pk": pk}]))
-        assert (run.code, run.last_line) == (1, "job 1 of predictions.json has no usable pk.")
 
 
 def test_an_unprintable_file_in_a_job_costs_its_case_only(tmp_path: Path, evaluate: Any) -> None:
@@ -428,36 +278,12 @@ def test_which_challenge(files: Path, tmp_path: Path, evaluate: Any, monkeypatch
     assert evaluate(files, "--challenge", "carotid", ground_truth=parent).code == 0
 
 
-def test_several_challenges_are_never_told_apart_by_the_submission(files: Path, tmp_path: Path, evaluate: Any) -> None:
-    parent = tmp_path / "parent"
-    write_ground_truth(parent / "carotid")
-    write_ground_truth(
-        parent / "reports", {}, configuration='kind = "reports"\ntitle="R"\nversion="1"\nper_case="full"'
-    )
-    run = evaluate(files, ground_truth=parent)
-    assert (run.code, run.last_line) == (
-        2,
-        "There are several challenges here (carotid, reports); name one with --challenge or the variable "
-        "PODIUM_CHALLENGE.",
-    )
-    assert evaluate(files, "--challenge", "carotid", ground_truth=parent).code == 0
-
-
-@pytest.mark.parametrize(
-    ("expected", "found"),
-    [
-        (4, 3),
-        (2, 3),
-    ],
-)
-def test_another_number_of_references(expected: int, found: int, tmp_path: Path, files: Path, evaluate: Any) -> None:
+@pytest.mark.parametrize(("expected", "code"), [(2, 2), (3, 0), (4, 2)])
+def test_another_number_of_references(expected: int, code: int, tmp_path: Path, files: Path, evaluate: Any) -> None:
     configuration = CONFIGURATION.replace("per_case", f"expected_cases = {expected}\nper_case")
-    truth = write_ground_truth(tmp_path / "t", dict.fromkeys("abc"[:found], 0), configuration=configuration)
+    truth = write_ground_truth(tmp_path / "t", dict.fromkeys("abc", 0), configuration=configuration)
     run = evaluate(files, ground_truth=truth)
-    sentence = f"The ground truth has {found} references, but 'expected_cases' in challenge.toml is {expected}."
-    assert (run.code, run.last_line) == (2, sentence)
-    (truth / "challenge.toml").write_text(CONFIGURATION.replace("per_case", f"expected_cases = {found}\nper_case"))
-    assert evaluate(files, ground_truth=truth).code == (0 if found else 2)
+    assert (run.code, "'expected_cases'" in run.last_line) == (code, code == 2)
 
 
 def test_an_output_that_cannot_be_written(files: Path, tmp_path: Path, evaluate: Any) -> None:
@@ -517,9 +343,6 @@ def test_published_aggregates_have_few_digits_where_cases_are_hidden(
     keys: str, decimals: int | None, files: Path, tmp_path: Path
 ) -> None:
     """The file is rounded, counts stay; who calls from Python gets every digit."""
-    from podium.evaluation import evaluate
-    from podium.execution.executor import Serial
-
     write_case(files / "a_pred.h5", long_mask=mask(LONG, seed=1))
     truth = write_ground_truth(tmp_path / "t", configuration=CONFIGURATION.replace('per_case = "full"', keys))
     arguments = {"submission": files, "output": tmp_path / "o", "ground_truth": truth}
@@ -536,41 +359,24 @@ def test_published_aggregates_have_few_digits_where_cases_are_hidden(
     assert written["time_known"] == 0
 
 
-def test_a_worker_killed_while_references_are_checked_is_said(files: Path, tmp_path: Path) -> None:
-    from podium.errors import GroundTruthError, OrganiserError
-    from podium.evaluation import evaluate
-    from podium.execution.processes import Processes
+class DyingWorkers:
+    """Workers that die on one case."""
 
-    class Dying:
-        workers = 1
+    workers = 1
 
-        def run(self, cases: Any, _: Any, *, label: str, **__: Any) -> Any:
-            return Processes(workers=1).run(cases, lambda _: os._exit(9), label=label)
+    def run(self, cases: Any, work: Any, *, label: str, **_: Any) -> Any:
+        return Processes(workers=1).run(cases, lambda case: os._exit(9) if case == "a" else work(case), label=label)
 
-    truth = write_ground_truth(tmp_path / "t")
+
+def test_a_worker_killed_while_references_are_checked_is_not_a_broken_reference(files: Path, tmp_path: Path) -> None:
+    truth, output = write_ground_truth(tmp_path / "t"), tmp_path / "o"
     with pytest.raises(OrganiserError, match=r"^A worker was killed while the references were checked\. ") as caught:
-        evaluate(submission=files, output=tmp_path / "o", ground_truth=truth, challenge=None, executor=Dying())
+        evaluate(submission=files, output=output, ground_truth=truth, executor=DyingWorkers())  # type: ignore[arg-type]
     assert not isinstance(caught.value, GroundTruthError)
-    assert not (tmp_path / "o" / "metrics.json").exists()
-
-
-def test_references_whose_worker_was_killed_are_not_counted_as_broken(files: Path, tmp_path: Path) -> None:
-    from podium.errors import GroundTruthError
-    from podium.evaluation import evaluate
-    from podium.execution.processes import Processes
-
-    class DyingOnce:
-        workers = 1
-
-        def run(self, cases: Any, work: Any, *, label: str, **__: Any) -> Any:
-            return Processes(workers=1).run(
-                cases, lambda case: os._exit(9) if case == cases[0] else work(case), label=label
-            )
-
-    truth = write_ground_truth(tmp_path / "t")
-    sorted((truth / "references").iterdir())[-1].write_bytes(b"no HDF5")
+    assert not (output / "metrics.json").exists()
+    (truth / "references/c_label.h5").write_bytes(b"no HDF5")
     with pytest.raises(GroundTruthError, match=r"^1 of 3 references are broken\. "):
-        evaluate(submission=files, output=tmp_path / "o", ground_truth=truth, challenge=None, executor=DyingOnce())
+        evaluate(submission=files, output=output, ground_truth=truth, executor=DyingWorkers())  # type: ignore[arg-type]
 
 
 def test_no_rows_at_all(files: Path, tmp_path: Path, evaluate: Any) -> None:
@@ -594,30 +400,6 @@ def test_same_bytes_whatever_the_number_of_workers(workers: str, tmp_path: Path,
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("processes")
-def test_a_case_past_its_time_limit_is_failed(files: Path, evaluate: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A real slow case: a count that sleeps, in a real worker."""
-    from podium.challenges.declared.catalogue import regions as region_pairs
-
-    real = region_pairs.count_voxels
-
-    def slow(**arguments: Any) -> Any:
-        if arguments["prediction"].sum() == 1:
-            import time
-
-            time.sleep(60)
-        return real(**arguments)
-
-    monkeypatch.setattr(region_pairs, "count_voxels", slow)
-    single = np.zeros(LONG, dtype=np.uint8)
-    single[5, 5] = 1
-    write_case(files / "a_pred.h5", long_mask=single)
-    run = evaluate(files, "--case-timeout", "2")
-    assert run.rows["a"]["error"] == "Scoring this case took longer than 2 seconds."
-    assert run.rows["b"]["status"] == "scored"
-
-
-@pytest.mark.slow
-@pytest.mark.usefixtures("processes")
 def test_cases_that_are_left_when_the_time_is_over_fail(
     files: Path, evaluate: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -633,8 +415,15 @@ def test_cases_that_are_left_when_the_time_is_over_fail(
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("processes")
-def test_a_case_that_runs_when_the_time_is_over_fails(
-    files: Path, evaluate: Any, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("option", "seconds", "error"),
+    [
+        ("--case-timeout", "2", "Scoring this case took longer than 2 seconds."),
+        ("--time-limit", "15", "The time limit was reached while this case was scored."),
+    ],
+)
+def test_a_case_that_never_ends_fails_when_its_time_is_over(  # noqa: PLR0917
+    option: str, seconds: str, error: str, files: Path, evaluate: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Where the platform ends a run, nothing is uploaded: the limit must hold for a case that never ends, too."""
     read = DeclaredChallenge.read
@@ -645,16 +434,14 @@ def test_a_case_that_runs_when_the_time_is_over_fails(
         return read(self, prediction, expected, warnings)
 
     monkeypatch.setattr(DeclaredChallenge, "read", never_ends)
-    run = evaluate(files, "--time-limit", "15", "--workers", "2")
+    run = evaluate(files, option, seconds, "--workers", "2")
     assert run.code == 0
-    assert run.rows["a"]["error"] == "The time limit was reached while this case was scored."
+    assert run.rows["a"]["error"] == error
     assert run.rows["c"]["status"] == "scored"
 
 
 @pytest.mark.parametrize("limit", ["soon", "-1", "0", "inf"])
-def test_a_time_limit_that_is_none(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], limit: str
-) -> None:
+def test_invalid_time_limits(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], limit: str) -> None:
     monkeypatch.setenv("PODIUM_TIME_LIMIT", limit)
     with pytest.raises(SystemExit) as caught:
         main(["evaluate"])
@@ -785,9 +572,8 @@ def test_the_only_challenge_needs_no_name() -> None:
 
 
 def test_several_challenges_need_a_name() -> None:
-    with pytest.raises(
-        UsageError, match=r"There are several challenges here \(carotid, .*--challenge.*PODIUM_CHALLENGE"
-    ):
+    sentence = r"^There are several challenges here \(carotid, .*\); name one with --challenge or the variable PODIUM"
+    with pytest.raises(UsageError, match=sentence):
         find_challenge(ROOT / "ground-truth", None)
 
 

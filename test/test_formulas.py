@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podium.formulas import FormulaError, Known, evaluated, known_of, parse, value_of
+from podium.formulas import FormulaError, Known, compute, evaluated, known_of, parse
 
 VALUES = {"a": 2.0, "b.mean": 3.0, "dice.long_plaque": 0.5, "zero": 0.0}
 
 
 def value(text: str, values: dict[str, float] | None = None) -> float:
-    return float(value_of(parse(text), {name: np.asarray(number) for name, number in (values or VALUES).items()}))
+    return float(compute(parse(text), {name: np.asarray(number) for name, number in (values or VALUES).items()})[0])
 
 
 @pytest.mark.parametrize(
@@ -155,8 +155,8 @@ def test_a_formula_means_what_its_grammar_says(text: str) -> None:
 @given(text=st.recursive(leaves, _grown, max_leaves=8), numbers=st.lists(st.floats(-3, 3), min_size=1, max_size=5))
 def test_replicates_are_the_numbers_one_by_one(text: str, numbers: list[float]) -> None:
     formula = parse(text)
-    together = np.broadcast_to(value_of(formula, {"x": np.array(numbers)}), (len(numbers),))
-    single = [float(value_of(formula, {"x": np.asarray(number)})) for number in numbers]
+    together = np.broadcast_to(compute(formula, {"x": np.array(numbers)})[0], (len(numbers),))
+    single = [float(compute(formula, {"x": np.asarray(number)})[0]) for number in numbers]
     np.testing.assert_array_equal(together, single)
 
 
@@ -204,7 +204,7 @@ def test_the_range_holds_every_value_and_better_terms_never_make_it_worse(
     formula = parse(text)
     known = known_of(formula, TERMS)
     at, after = (
-        float(value_of(formula, {"dice": np.asarray(one), "hd": np.asarray(other)}))
+        float(compute(formula, {"dice": np.asarray(one), "hd": np.asarray(other)})[0])
         for one, other in ((dice, hd), (dice + (1 - dice) * rise, hd * (1 - rise)))
     )
     if not (math.isfinite(at) and math.isfinite(after)):

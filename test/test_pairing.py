@@ -93,7 +93,7 @@ def test_the_first_template_with_an_expected_case_counts() -> None:
     assert labels(only) == {"a_pred": ["a_pred.h5"]}
 
 
-def test_without_a_list_of_cases_the_shortest_name_is_believed() -> None:
+def test_without_a_list_of_cases_the_shortest_name_is_taken() -> None:
     assert labels(pair(files("a_label.h5", "README.md", "notes.txt"), LAYOUT, None)) == {"a": ["a_label.h5"]}
 
 

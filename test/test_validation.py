@@ -273,7 +273,7 @@ def _changed(scene: Scene, draw: Callable[[st.SearchStrategy[Any]], Any]) -> dic
     return files
 
 
-def _said_by_evaluation(submission: Path, scene: Scene, output: Path) -> str | dict[str, list[str]]:
+def _reported_by_evaluation(submission: Path, scene: Scene, output: Path) -> str | dict[str, list[str]]:
     """By case its error, or its warnings; a sentence where nothing was scored for another reason."""
     try:
         evaluate(submission, ground_truth=scene.truth, output=output, executor=Serial())
@@ -296,7 +296,7 @@ def test_validate_says_what_evaluate_says(name: str, scenes: Mapping[str, Scene]
         submission = Path(folder, "submission")
         for file, content in _changed(scene, data.draw).items():
             write_file(submission / file, content)
-        evaluated = _said_by_evaluation(submission, scene, Path(folder, "output"))
+        evaluated = _reported_by_evaluation(submission, scene, Path(folder, "output"))
         try:
             report = validate(submission, cases=scene.manifest, executor=Serial())
         except SubmissionError as error:
@@ -318,7 +318,7 @@ def test_validate_says_what_evaluate_says(name: str, scenes: Mapping[str, Scene]
             assert validated[case] == sentences
 
 
-def test_another_geometry_is_said_before_it_is_submitted(
+def test_another_geometry_is_reported_before_it_is_submitted(
     scenes: Mapping[str, Scene], tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     moved = scenes["labels"].others[1]
@@ -332,7 +332,7 @@ def test_another_geometry_is_said_before_it_is_submitted(
         assert ("Warning: in 2 of 2 cases" in printed) == (rule == "labels")
 
 
-def test_what_cannot_be_checked_is_said_at_the_end(
+def test_what_cannot_be_checked_is_reported_at_the_end(
     scenes: Mapping[str, Scene], tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     scene = scenes["labels"]

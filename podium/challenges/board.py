@@ -14,19 +14,18 @@ from typing import Any
 import numpy as np
 
 from podium.challenges.settings import FigureSettings, RankingSettings, Tables
-from podium.errors import ValidationProblem, did_you_mean
+from podium.errors import ValidationProblem, did_you_mean, listed
 from podium.figures import Figures, get
 from podium.formulas import (
     FormulaError,
     Known,
     Node,
     Operation,
+    compute,
     evaluated,
-    is_defined,
     known_of,
     names_in,
     parse,
-    value_of,
 )
 from podium.metrics import Floats
 from podium.metrics.aggregation import formula_value
@@ -249,7 +248,8 @@ def _gate(gate: Gate, metric: Metric, names: _Names) -> Gate:
     names.hide(metric.name, terms.values())
 
     def applied(row: Figures, figure: float | None) -> float | None:
-        value = float(value_of(difference, {name: np.asarray(get(row, at), np.float64) for name, at in terms.items()}))
+        figures = {name: np.asarray(get(row, at), np.float64) for name, at in terms.items()}
+        value = float(compute(difference, figures)[0])
         if figure is None or math.isnan(value):  # nothing decides: there is no figure
             return None
         return figure if _COMPARISONS[sign](value, 0) else gate.otherwise
@@ -439,13 +439,12 @@ def _leaderboard(board: Scoreboard[Any], ranking: RankingRule, names: _Names) ->
 
 
 def _words(titles: Sequence[str], settings: RankingSettings) -> str:
-    listed = f"{', '.join(titles[:-1])} and {titles[-1]}" if len(titles) > 1 else titles[0]
     if settings.method == "positions_by_case":
-        return f"teams are ranked by the mean of their positions in every case by {listed}"
+        return f"teams are ranked by the mean of their positions in every case by {listed(titles)}"
     if len(titles) > 1:
         weighted = "weighted mean" if settings.weights else "mean"
-        return f"teams are ranked by the {weighted} of their positions in {listed}"
-    return f"teams are ranked by {listed}"
+        return f"teams are ranked by the {weighted} of their positions in {listed(titles)}"
+    return f"teams are ranked by {titles[0]}"
 
 
 def _of_cases(formula: Formula) -> CaseMetric[Any]:
@@ -488,7 +487,8 @@ def _without_terms(
             "",
         )
     values = {each: np.asarray(math.nan if term.undefined_when else 1.0) for each, term in terms.items()}
-    return "", "" if is_defined(node, values, exclude=settings.undefined == "exclude") else term.undefined_when
+    _, is_defined = compute(node, values, exclude=settings.undefined == "exclude")
+    return "", "" if is_defined else term.undefined_when
 
 
 def _known(figure: NamedFigure | Metric) -> Known:

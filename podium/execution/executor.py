@@ -117,12 +117,14 @@ def took_too_long(limit_seconds: float, process: int | None = None) -> CaseOutco
 # Progress.
 
 
-class Progress(Protocol):
-    """Shows how far some work is."""
+class Progress:
+    """Shows how far some work is; this one shows nothing."""
 
-    def advance(self) -> None: ...
+    def advance(self) -> None:
+        """One more step is done."""
 
-    def close(self) -> None: ...
+    def close(self) -> None:
+        """Remove what disappears when the work is done."""
 
 
 ProgressFactory = Callable[[str, int], Progress]
@@ -131,7 +133,7 @@ ProgressFactory = Callable[[str, int], Progress]
 
 def no_progress(label: str, total: int) -> Progress:  # noqa: ARG001  (a ProgressFactory)
     """Shows nothing: for work that is called from Python."""
-    return _Silence()
+    return Progress()
 
 
 def show_progress(label: str, total: int, *, stream: TextIO | None = None) -> Progress:
@@ -140,15 +142,7 @@ def show_progress(label: str, total: int, *, stream: TextIO | None = None) -> Pr
     return _Bar(label, total, stream) if stream.isatty() else _Lines(label, total, stream)
 
 
-class _Silence:
-    def advance(self) -> None:
-        """Nothing is shown."""
-
-    def close(self) -> None:
-        """There is nothing to close."""
-
-
-class _Lines:
+class _Lines(Progress):
     def __init__(self, label: str, total: int, stream: TextIO) -> None:
         self._label, self._total, self._stream = label, total, stream
         self._done = 0
@@ -164,11 +158,8 @@ class _Lines:
             line = f"{self._label}: {self._done} of {self._total}, {rate:.3g} per second, {left} left"
             print(line, file=self._stream, flush=True)
 
-    def close(self) -> None:
-        """There is nothing to close: the lines stay."""
 
-
-class _Bar:
+class _Bar(Progress):
     def __init__(self, label: str, total: int, stream: TextIO) -> None:
         from rich.console import Console
         from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
@@ -192,8 +183,8 @@ class _Bar:
         self._bar.stop()
 
 
-class OverallProgress:
-    """One progress for several runs."""
+class OverallProgress(Progress):
+    """One progress for several runs, which none of them closes."""
 
     def __init__(self, shown: Progress) -> None:
         self.shown = shown
@@ -203,9 +194,6 @@ class OverallProgress:
 
     def advance(self) -> None:
         self.shown.advance()
-
-    def close(self) -> None:
-        """Stays open for the next run."""
 
     def finish(self) -> None:
         self.shown.close()
@@ -238,17 +226,9 @@ class Serial:
 # Workers: affinity, cgroup and memory limits count, not the size of the machine.
 
 
-def available_workers(
-    *,
-    environment: Mapping[str, str] = os.environ,
-    cgroup: Path = Path("/sys/fs/cgroup"),
-    data_limit: int | None = None,
-) -> int:
-    """The number of workers that keeps every usable core busy, with enough memory for each; at least 1.
-
-    `data_limit` replaces this process's RLIMIT_DATA, by which the platform says how much memory is usable.
-    """
-    data = resource.getrlimit(resource.RLIMIT_DATA)[0] if data_limit is None else data_limit
+def available_workers(*, cgroup: Path = Path("/sys/fs/cgroup")) -> int:
+    """The number of workers that keeps every usable core busy, with enough memory for each; at least 1."""
+    data, _ = resource.getrlimit(resource.RLIMIT_DATA)  # by which the platform says how much memory is usable
     limits = [len(os.sched_getaffinity(0)), *([] if data == resource.RLIM_INFINITY else [data // WORKER_BYTES])]
     # Version 2 of cgroups has quota and period ("max" or -1: no limit) in one file, version 1 has a file for each.
     for controller in ("", "cpu", "cpu,cpuacct"):
@@ -259,7 +239,7 @@ def available_workers(
     # "max" or a huge number: no limit.
     for words in (_words(cgroup / "memory.max"), _words(cgroup / "memory/memory.limit_in_bytes")):
         limits += [int(word) // WORKER_BYTES for word in words if word.isdigit()]
-    cap = environment.get(MAX_WORKERS_VARIABLE, "").strip()
+    cap = os.environ.get(MAX_WORKERS_VARIABLE, "").strip()
     if cap.isascii() and cap.isdigit() and int(cap) > 0:
         limits.append(int(cap))
     return max(1, min(limits))

@@ -150,19 +150,25 @@ class _Pool(Generic[Value]):
             soonest = min(worker.deadline for worker in busy) - time.monotonic()
             ready = wait([worker.connection for worker in busy], timeout=max(0.0, soonest))
             for worker in busy:
+                case, outcome = worker.case, None
+                assert case is not None
                 if worker.connection in ready:
-                    self._take(worker, queue)
-                elif time.monotonic() >= worker.deadline:
-                    outcome: CaseOutcome[Value] = took_too_long(self.timeout_seconds, worker.process.pid)
-                    if worker.deadline == self.until:
-                        outcome = CaseOutcome(error="The time limit was reached while this case was scored.")
+                    outcome = self._received(worker, case, queue)
+                elif time.monotonic() < worker.deadline:
+                    continue
+                elif worker.deadline == self.until:
+                    outcome = CaseOutcome(error="The time limit was reached while this case was scored.")
                     self._reap(worker)
-                    self._finish(worker, outcome)
+                else:
+                    outcome = took_too_long(self.timeout_seconds, worker.process.pid)
+                    self._reap(worker)
+                worker.case = None
+                if outcome is not None:
+                    self.outcomes[case] = outcome
+                    self.progress.advance()
 
-    def _take(self, worker: _Worker, queue: _Queue) -> None:
-        """Take what a worker sent, or notice that it died."""
-        case = worker.case
-        assert case is not None
+    def _received(self, worker: _Worker, case: str, queue: _Queue) -> CaseOutcome[Value] | None:
+        """What a worker sent, or that it died; None where the case is waiting again."""
         outcome: CaseOutcome[Value]
         try:
             outcome = worker.connection.recv()
@@ -170,21 +176,12 @@ class _Pool(Generic[Value]):
             outcome = died(self._reap(worker))
             if not worker.has_started[0]:
                 queue.put_back(case)
-                return
+                return None
         else:
             if isinstance(outcome, PodiumError):
                 raise outcome
             queue.deaths_without_a_case = 0
-        if outcome.was_killed and queue.may_try_again(case):
-            worker.case = None
-        else:
-            self._finish(worker, outcome)
-
-    def _finish(self, worker: _Worker, outcome: CaseOutcome[Value]) -> None:
-        assert worker.case is not None
-        self.outcomes[worker.case] = outcome
-        worker.case = None
-        self.progress.advance()
+        return None if outcome.was_killed and queue.may_try_again(case) else outcome
 
     def _assign(self, case: str) -> _Worker:
         """Send the case to an idle worker, else to a new one. An idle worker that died meanwhile costs no try."""

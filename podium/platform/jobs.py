@@ -14,7 +14,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any, Literal, get_args
 
 from podium.errors import Refused, SubmissionError, listed
-from podium.readers.files import SafeFile, escape_for_display, is_printable
+from podium.readers.files import SafeFile, escape_for_display
 from podium.readers.formats import IMAGE_ENDINGS
 from podium.readers.formats.metaimage import METAIMAGE
 from podium.readers.formats.pictures import TIFF
@@ -187,20 +187,17 @@ def _sockets(entries: Any, number: int) -> dict[str, SocketValue]:
 
 def _name(entry: Mapping[str, Any]) -> str | None:
     """Of the image, else the last part of the file, which is a URL in one spelling and an object in the other."""
-    image, file = entry.get("image"), entry.get("file")
-    if isinstance(image, dict):
-        name = image.get("name")
-    elif isinstance(file, dict):
-        name = file.get("name")
-    else:
-        name = file.split("?", 1)[0] if isinstance(file, str) else None
+    named = entry["image"] if isinstance(entry.get("image"), dict) else entry.get("file")
+    name = named.get("name") if isinstance(named, dict) else named
+    if isinstance(named, str):
+        name = named.split("?", 1)[0]
     last = name.rstrip("/").rsplit("/", 1)[-1] if isinstance(name, str) else ""
     return last if _is_name(last) else None
 
 
 def _is_name(text: str) -> bool:
     """Whether `text` can be part of a path and of a message."""
-    return bool(text) and text != ".." and is_printable(text) and len(text.encode()) <= _LONGEST_NAME
+    return bool(text) and text != ".." and text.isprintable() and len(text.encode()) <= _LONGEST_NAME
 
 
 def duration_seconds(text: str) -> float | None:
@@ -252,7 +249,7 @@ class Runtime:
     problem: str | None = None
     warning: str | None = None
 
-    def of(self, cases: Iterable[str]) -> float | None:
+    def seconds_of(self, cases: Iterable[str]) -> float | None:
         """The sum over these cases, or the total where no single case was timed. None where it is not known for all of
         them: a sum over some would make the team look faster than it is."""
         if not self.by_case:

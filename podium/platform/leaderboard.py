@@ -37,9 +37,10 @@ def column(board: Scoreboard[Any], path: str) -> Column:
     shown = shown or next((figure for figure in board.offline if figure.path == path), None)
     if shown is None:
         raise KeyError(path)
+    needs_unit = shown.unit and not shown.title.endswith(f"({shown.unit})")
     return Column(
         path=path,
-        title=_title(shown.title, shown.unit),
+        title=f"{shown.title} ({shown.unit})" if needs_unit else shown.title,
         direction=shown.direction,
         error_path=(shown.error_path or None) if isinstance(shown, NamedFigure) else None,
         headline=path in board.headline,
@@ -52,10 +53,6 @@ def group_columns(board: Scoreboard[Any], paths: Sequence[str]) -> Sequence[Colu
     """The means over the groups of cases, for those of these figures that have one."""
     resolved = [board.resolved(path) for path in paths]
     return [column(board, name + GROUP_MEAN) for name, path in board.names.group_means.items() if path in resolved]
-
-
-def _title(title: str, unit: str) -> str:
-    return f"{title} ({unit})" if unit and not title.endswith(f"({unit})") else title
 
 
 def phase_settings(columns: Sequence[Column]) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import BinaryIO, ClassVar
 
 from podium.errors import PodiumError, SubmissionError
-from podium.readers.files import MAX_DEPTH, MAX_ENTRIES, SafeFile, escape_for_display, is_printable
+from podium.readers.files import MAX_DEPTH, MAX_ENTRIES, SafeFile, escape_for_display
 from podium.readers.inflate import BLOCK, RAW, BadStreamError, BlockReader, inflate, pieces, unpacked, unpacked_start
 
 MAX_BYTES = 8 * 1024**3
@@ -62,29 +62,28 @@ def extract_archive(
     *,
     max_bytes: int = MAX_BYTES,
     max_files: int = MAX_FILES,
-    max_ratio: int = MAX_RATIO,
 ) -> tuple[tuple[str, str], ...]:
     """Unpack `file` into the new or empty folder `destination`: regular files (mode 0600) and folders, nothing else.
 
-    At most `max_bytes` are written, and at most `max_ratio` times the size of the archive. Links, special files and
+    At most `max_bytes` are written, and at most `MAX_RATIO` times the size of the archive. Links, special files and
     names that cannot be shown are left out and returned as (name, reason): packing one is a common mistake and must
     not cost the other cases.
     """
     destination.mkdir(mode=0o700, parents=True, exist_ok=True)
-    by_ratio = max(RATIO_FREE_BYTES, max_ratio * file.size)
-    target = ArchiveTarget(file.name, min(max_bytes, by_ratio), max_files, destination=destination)
-    _read_members(file, target)
-    return tuple(target.refused)
+    by_ratio = max(RATIO_FREE_BYTES, MAX_RATIO * file.size)
+    members = Members(file.name, min(max_bytes, by_ratio), max_files, destination)
+    _read_members(file, members)
+    return tuple(members.refused)
 
 
 def archive_names(file: SafeFile, *, max_bytes: int = MAX_BYTES, max_files: int = MAX_FILES) -> tuple[str, ...]:
     """Names of the files in an archive, in its order; checked as for unpacking, but nothing is written."""
-    names = MemberNames(file.name, max_bytes, max_files)
-    _read_members(file, names)
-    return tuple("/".join(parts) for parts, kind in names.kinds.items() if kind == "file")
+    members = Members(file.name, max_bytes, max_files)
+    _read_members(file, members)
+    return tuple("/".join(parts) for parts, kind in members.kinds.items() if kind == "file")
 
 
-def _read_members(file: SafeFile, target: "MemberNames") -> None:
+def _read_members(file: SafeFile, target: "Members") -> None:
     start = file.first_bytes(BLOCK_BYTES)
     if is_zip(start):
         read_zip(file, target)
@@ -99,8 +98,9 @@ def _read_members(file: SafeFile, target: "MemberNames") -> None:
 
 
 @dataclass
-class MemberNames:
-    """The members of one archive: each name is checked and counted, nothing is unpacked."""
+class Members:
+    """The members of one archive: each name is checked and counted, and each member written below `destination`, if
+    there is one."""
 
     kind: ClassVar[str] = "archive"
     has: ClassVar[str] = "unpacks to"
@@ -108,6 +108,7 @@ class MemberNames:
     archive: str
     max_bytes: int
     max_files: int
+    destination: Path | None = None
     total_bytes: int = 0
     members: int = 0
     kinds: dict[tuple[str, ...], str] = field(default_factory=dict)
@@ -118,7 +119,6 @@ class MemberNames:
     def refuse(self, name: str, reason: str) -> None:
         """Note a member that is not unpacked; its name is checked like any other."""
         self._checked_parts(name)
-        self._count_member()
         self.refused.append((escape_for_display(name), reason))
 
     def add_folder(self, name: str) -> None:
@@ -141,14 +141,7 @@ class MemberNames:
         self._add_folders(parts[:-1], name)
         if parts in self.kinds:
             raise SubmissionError(f"'{self.archive}' holds more than one member named '{escape_for_display(name)}'.")
-        self._add(parts, "file")
-        self._keep_file(parts, blocks)
-
-    def _keep_file(self, parts: tuple[str, ...], blocks: Iterable[bytes | memoryview]) -> None:
-        """Nothing to keep besides the name."""
-
-    def _keep_folder(self, parts: tuple[str, ...]) -> None:
-        """Nothing to keep besides the name."""
+        self._add(parts, "file", blocks)
 
     def _add_folders(self, parts: tuple[str, ...], name: str) -> None:
         for depth in range(1, len(parts) + 1):
@@ -159,16 +152,32 @@ class MemberNames:
                 )
             if folder not in self.kinds:
                 self._add(folder, "folder")
-                self._keep_folder(folder)
 
-    def _add(self, parts: tuple[str, ...], kind: str) -> None:
+    def _add(self, parts: tuple[str, ...], kind: str, blocks: Iterable[bytes | memoryview] = ()) -> None:
         """Folders are counted too: one name may create fifteen of them."""
         if len(self.kinds) == MAX_ENTRIES:
             raise SubmissionError(f"'{self.archive}' holds more than {MAX_ENTRIES:,} files and folders.")
         self.kinds[parts] = kind
+        if self.destination is None:
+            return
+        path = self.destination.joinpath(*parts)
+        try:
+            if kind == "folder":
+                path.mkdir(mode=0o700, exist_ok=True)
+                return
+            descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
+            with os.fdopen(descriptor, "wb") as stream:
+                for block in blocks:
+                    stream.write(block)
+        except OSError as fault:
+            if fault.errno == errno.ENOSPC:
+                raise SubmissionError(f"'{self.archive}' unpacks to more than the evaluation can store.") from None
+            shown = escape_for_display("/".join(parts))
+            raise SubmissionError(f"'{shown}' in '{self.archive}' cannot be unpacked.") from None
 
     def _checked_parts(self, name: str) -> tuple[str, ...]:
-        """The components of a member's name; anything that could lead elsewhere is refused, not corrected."""
+        """The components of a member's name, which is counted; anything that could lead elsewhere is refused, not
+        corrected."""
         if "\\" in name or name[1:2] == ":":
             raise SubmissionError(
                 f"'{self.archive}' holds '{escape_for_display(name)}', a Windows path; use forward slashes."
@@ -186,50 +195,18 @@ class MemberNames:
             raise SubmissionError(
                 f"'{self.archive}' nests '{escape_for_display(name)}' deeper than {MAX_DEPTH} folders."
             )
-        return parts
-
-    def _accepted_parts(self, name: str) -> tuple[str, ...] | None:
-        """The components of a counted member's name; None where it cannot be shown: 'Icon\\r' is common on macOS."""
-        if not is_printable(name):
-            shown = escape_for_display(name)
-            self.refuse(name, f"'{shown}' in '{self.archive}' has unprintable characters in its name; rename it.")
-            return None
-        parts = self._checked_parts(name)
-        self._count_member()
-        return parts
-
-    def _count_member(self) -> None:
         self.members += 1
         if self.members > self.max_files:
             raise SubmissionError(f"'{self.archive}' holds more than {self.max_files:,} files.")
+        return parts
 
-
-@dataclass
-class ArchiveTarget(MemberNames):
-    """The members of one archive, each written below `destination`."""
-
-    destination: Path = field(kw_only=True)
-
-    def _keep_folder(self, parts: tuple[str, ...]) -> None:
-        try:
-            self.destination.joinpath(*parts).mkdir(mode=0o700, exist_ok=True)
-        except OSError as fault:
-            raise self._not_unpacked(parts, fault) from None
-
-    def _keep_file(self, parts: tuple[str, ...], blocks: Iterable[bytes | memoryview]) -> None:
-        path = self.destination.joinpath(*parts)
-        try:
-            descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
-            with os.fdopen(descriptor, "wb") as stream:
-                for block in blocks:
-                    stream.write(block)
-        except OSError as fault:
-            raise self._not_unpacked(parts, fault) from None
-
-    def _not_unpacked(self, parts: tuple[str, ...], fault: OSError) -> SubmissionError:
-        if fault.errno == errno.ENOSPC:
-            return SubmissionError(f"'{self.archive}' unpacks to more than the evaluation can store.")
-        return SubmissionError(f"'{escape_for_display('/'.join(parts))}' in '{self.archive}' cannot be unpacked.")
+    def _accepted_parts(self, name: str) -> tuple[str, ...] | None:
+        """The components of a member's name; None where it cannot be shown: 'Icon\\r' is common on macOS."""
+        if not name.isprintable():
+            shown = escape_for_display(name)
+            self.refuse(name, f"'{shown}' in '{self.archive}' has unprintable characters in its name; rename it.")
+            return None
+        return self._checked_parts(name)
 
 
 # Zip archives. The standard library reads the directory; members are unpacked here, so that every byte is counted.
@@ -251,7 +228,7 @@ def is_zip(start: bytes) -> bool:
     return start.startswith((b"PK\x03\x04", b"PK\x05\x06"))
 
 
-def read_zip(file: SafeFile, target: MemberNames) -> None:
+def read_zip(file: SafeFile, target: Members) -> None:
     """Hand all members to `target`; nothing is written before all of them were checked."""
     with file.open() as plain:
         for member in zip_members(file, plain, max_files=target.max_files, max_bytes=target.max_bytes):
@@ -412,14 +389,18 @@ def is_tar(start: bytes) -> bool:
     return True
 
 
-def read_tar(file: SafeFile, target: MemberNames, *, gzipped: bool) -> None:
+def read_tar(file: SafeFile, target: Members, *, gzipped: bool) -> None:
     """Hand all members to `target`, in their order."""
     with file.open() as stream:
         source = _TarStream(unpacked(stream) if gzipped else pieces(stream))
         try:
             while (found := _next_member(file, source)) is not None:
                 _hand_over(file, source, *found, target)
-            _check_end(file, source)
+            padding = 0  # nothing else may follow; reading on also lets gzip verify its checksum
+            for block in source.rest():
+                padding += len(block)
+                if block.strip(b"\0") or padding > MAX_PADDING_BYTES:
+                    raise SubmissionError(f"'{file.name}' has data after its end; pack it again as one archive.")
         except BadStreamError as fault:
             raise SubmissionError(f"'{file.name}' {fault}; pack it again.") from None
 
@@ -444,14 +425,18 @@ class _TarStream(BlockReader):
 
 
 def _hand_over(
-    file: SafeFile, source: _TarStream, member: tarfile.TarInfo, extended: dict[str, str], target: MemberNames
+    file: SafeFile, source: _TarStream, member: tarfile.TarInfo, extended: dict[str, str], target: Members
 ) -> None:
     """Hand one member to `target`. Sparse files and links with data end the reading: what follows is unclear."""
     name = extended.get("path", member.name)
     if member.isdir():
         target.add_folder(name)
     elif member.type in REGULAR:
-        size = _size(file, member, extended)
+        size = member.size
+        if (text := extended.get("size")) is not None:  # too large for the eleven digits of the plain header
+            if not (text.isascii() and text.isdigit() and len(text) <= 18):
+                raise SubmissionError(f"'{file.name}' declares a member whose size is not a number.")
+            size = int(text)
         content = source.padded(size)
         target.add_file(name, content, size=size)
         for _ in content:
@@ -473,31 +458,16 @@ def _next_member(file: SafeFile, source: _TarStream) -> tuple[tarfile.TarInfo, d
         block = source.read(BLOCK_BYTES)
         if not any(block):
             return None
-        member = _decoded(file, block)
+        try:
+            member = tarfile.TarInfo.frombuf(block, "utf-8", "surrogateescape")
+        except (tarfile.HeaderError, ValueError):
+            raise SubmissionError(f"'{file.name}' is a damaged tar archive; pack it again.") from None
+        if member.size < 0:
+            raise SubmissionError(f"'{file.name}' declares a member of negative size.")
         if member.type not in EXTENDED:
             return member, extended
         extended |= _read_extended(file, source, member)
     raise SubmissionError(f"'{file.name}' holds too many extended headers for one member.")
-
-
-def _decoded(file: SafeFile, block: bytes) -> tarfile.TarInfo:
-    try:
-        member = tarfile.TarInfo.frombuf(block, "utf-8", "surrogateescape")
-    except (tarfile.HeaderError, ValueError):
-        raise SubmissionError(f"'{file.name}' is a damaged tar archive; pack it again.") from None
-    if member.size < 0:
-        raise SubmissionError(f"'{file.name}' declares a member of negative size.")
-    return member
-
-
-def _size(file: SafeFile, member: tarfile.TarInfo, extended: dict[str, str]) -> int:
-    """An extended header may give a size too large for the eleven digits of the plain one."""
-    text = extended.get("size")
-    if text is None:
-        return member.size
-    if not (text.isascii() and text.isdigit() and len(text) <= 18):
-        raise SubmissionError(f"'{file.name}' declares a member whose size is not a number.")
-    return int(text)
 
 
 def _read_extended(file: SafeFile, source: _TarStream, member: tarfile.TarInfo) -> dict[str, str]:
@@ -533,12 +503,3 @@ def _pax_records(file: SafeFile, content: bytes) -> dict[str, str]:
         records[key.decode("utf-8", "surrogateescape")] = value.decode("utf-8", "surrogateescape")
         start += length
     return records
-
-
-def _check_end(file: SafeFile, source: _TarStream) -> None:
-    """After the end there may be padding, nothing else. Reading on also lets gzip verify its checksum."""
-    padding = 0
-    for block in source.rest():
-        padding += len(block)
-        if block.strip(b"\0") or padding > MAX_PADDING_BYTES:
-            raise SubmissionError(f"'{file.name}' has data after its end; pack it again as one archive.")

@@ -26,6 +26,7 @@ _FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _FOLDER = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_CLOEXEC
 """O_PATH: the folder is a step on the way, its list of files is not read."""
 
+_TO_LIST = os.R_OK | os.X_OK  # rights that listing a folder needs
 _NO_MAGIC_LINKS, _NO_SYMBOLIC_LINKS, _BENEATH = 0x02, 0x04, 0x08
 _WITHOUT_OPENAT2 = (errno.ENOSYS, errno.EPERM)  # an old kernel; an old filter of the container's engine
 _NULL_DEVICE = os.makedev(1, 3)
@@ -57,7 +58,7 @@ class SafeFile:
         relative = PurePosixPath(name)
         if relative.is_absolute() or ".." in relative.parts or not relative.parts or "\0" in name:
             raise Refused(f"'{escape_for_display(name)}' is not a path inside the submission.")
-        if not is_printable(name):
+        if not name.isprintable():
             raise Refused(f"'{escape_for_display(name)}' has unprintable characters in its name; rename it.")
         real_root = root.resolve()
         current = real_root
@@ -150,31 +151,24 @@ def _walk(root: Path) -> Iterator[tuple[os.DirEntry[str], str]]:
                 if entry.name in ("__MACOSX", ".DS_Store") or entry.name.startswith("._"):  # written by macOS
                     continue
                 name = f"{prefix}{entry.name}"
-                if _is_open_folder(entry) and not _replaces_a_file(entry):
+                # Where the file of a mount does not exist, Docker makes an empty folder with its name.
+                is_folder = entry.is_dir(follow_symlinks=False) and os.access(entry.path, _TO_LIST)
+                if is_folder and (not PurePosixPath(name).suffix or any(Path(entry.path).iterdir())):
                     folders.append((folder / entry.name, f"{name}/", depth + 1))
                 else:
                     yield entry, name
 
 
-def _is_open_folder(entry: os.DirEntry[str]) -> bool:
-    return entry.is_dir(follow_symlinks=False) and os.access(entry.path, os.R_OK | os.X_OK)
-
-
-def _replaces_a_file(folder: os.DirEntry[str]) -> bool:
-    """An empty folder with the name of a file: Docker makes one where the file of a mount does not exist."""
-    return bool(PurePosixPath(folder.name).suffix) and not any(Path(folder.path).iterdir())
-
-
 def _reason_to_refuse(entry: os.DirEntry[str], name: str) -> str | None:
     if entry.is_symlink():
         return f"'{escape_for_display(name)}' is a symbolic link; send the file itself."
-    if _is_open_folder(entry):
-        return f"'{escape_for_display(name)}' is an empty folder, not a file."
     if entry.is_dir(follow_symlinks=False):
+        if os.access(entry.path, _TO_LIST):
+            return f"'{escape_for_display(name)}' is an empty folder, not a file."
         return f"The folder '{escape_for_display(name)}' cannot be opened; check its permissions."
     if not entry.is_file(follow_symlinks=False):
         return f"'{escape_for_display(name)}' is not a regular file."
-    if not is_printable(name):
+    if not name.isprintable():
         return f"'{escape_for_display(name)}' has unprintable characters in its name; rename it."
     return None
 
@@ -230,11 +224,6 @@ def escape_for_display(name: str, *, longest: int = LONGEST_SHOWN) -> str:
     if len(printable) <= longest:
         return printable
     return f"{printable[: longest // 2]}...{printable[-longest // 2 :]}"
-
-
-def is_printable(name: str) -> bool:
-    """Whether `name` can be written to a log or to JSON as it is (no control character, no undecodable byte)."""
-    return name.isprintable()
 
 
 @contextmanager

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from podium.errors import Refused, listed
 from podium.packages import h5py
 from podium.readers.decoding import decoder_of
-from podium.readers.files import SafeFile, escape_for_display, is_printable
+from podium.readers.files import SafeFile, escape_for_display
 from podium.readers.formats.headers import check_expected_shape
 from podium.readers.frames import ArraySource, FieldShape, FrameStream, check_number_type, check_shape
 from podium.readers.hdf5_storage import PlainDataset, Storage, damage_refused, read_values, stream_field
@@ -95,7 +95,6 @@ class Hdf5Source:
             return tuple(sorted(key.decode("utf-8", "surrogateescape") for key in self.root))
 
     def has(self, name: str) -> bool:
-        """Whether the root has an entry `name`; whether it is a plain dataset is only known when it is read."""
         with damage_refused(self.file):
             return bool(self.root.links.exists(name.encode()))
 
@@ -122,7 +121,6 @@ class Hdf5Source:
         return values.astype(values.dtype.newbyteorder("="), copy=False)
 
     def frames(self, name: str, *, shape: FieldShape) -> FrameStream:
-        """A large field as a stream; refused when it has another shape."""
         with damage_refused(self.file):
             return stream_field(self.file, self.locate(name, shape=shape), label=self.label(name), shape=shape)
 
@@ -135,7 +133,6 @@ class Hdf5Source:
             return dataset.storage()
 
     def label(self, name: str) -> str:
-        """The name of the dataset in messages."""
         return f"'{escape_for_display(name)}' in '{self.file.name}'"
 
     def _checked(self, name: str) -> PlainDataset:
@@ -182,4 +179,4 @@ def dataset_names(root: Any) -> tuple[str, ...]:
             continue
         if h5py.h5o.get_info(root, key).type == h5py.h5o.TYPE_DATASET:
             names.append(key.decode("utf-8", "surrogateescape"))
-    return tuple(sorted(name for name in names if is_printable(name)))
+    return tuple(sorted(name for name in names if name.isprintable()))

@@ -29,20 +29,6 @@ SMALLEST_PICTURE = 16
 """A last axis of 3 or 4 means colours where the other axes are at least this long, else a tiny volume."""
 
 
-@dataclass(frozen=True, eq=False)
-class Image:
-    """Pixels in numpy order (slices, rows, columns), geometry in SimpleITK's order (x, y, z)."""
-
-    array: NDArray[Any]
-    spacing: tuple[float, ...]
-    origin: tuple[float, ...]
-    direction: tuple[float, ...]
-
-    @property
-    def geometry(self) -> "Geometry":
-        return Geometry(self.spacing, self.origin, self.direction)
-
-
 @dataclass(frozen=True)
 class Geometry:
     """Where a volume is in space, in SimpleITK's order (x, y, z); spacing and origin in mm."""
@@ -50,6 +36,14 @@ class Geometry:
     spacing: tuple[float, ...]
     origin: tuple[float, ...]
     direction: tuple[float, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Image:
+    """Pixels in numpy order (slices, rows, columns)."""
+
+    array: NDArray[Any]
+    geometry: Geometry
 
 
 def read_image(file: SafeFile, *, shape: tuple[int, ...] | None = None, max_bytes: int = MAX_IMAGE_BYTES) -> Image:
@@ -70,11 +64,16 @@ def read_image(file: SafeFile, *, shape: tuple[int, ...] | None = None, max_byte
         for values in pixel_values(file, header):
             pixels[done : done + len(values)] = values
             done += len(values)
-        return Image(pixels.reshape(header.shape), geometry.spacing, geometry.origin, geometry.direction)
+        return Image(pixels.reshape(header.shape), geometry)
     reader = _agreeing_reader(file, header, image_io=image_format.image_io)
     with quiet_stderr(), _faults_refused(file):
         image = reader.Execute()
-    return Image(sitk.GetArrayFromImage(image), image.GetSpacing(), image.GetOrigin(), image.GetDirection())
+    return Image(sitk.GetArrayFromImage(image), geometry_of(image))
+
+
+def geometry_of(source: Any) -> Geometry:
+    """The geometry of an image or a reader of SimpleITK."""
+    return Geometry(source.GetSpacing(), source.GetOrigin(), source.GetDirection())
 
 
 def check_size(file: SafeFile, header: ImageHeader, *, shape: tuple[int, ...] | None, max_bytes: int) -> None:
@@ -87,7 +86,7 @@ def check_size(file: SafeFile, header: ImageHeader, *, shape: tuple[int, ...] | 
 def read_geometry(file: SafeFile, header: ImageHeader, *, image_io: str) -> Geometry:
     """Spacing, origin and direction as SimpleITK understands them; no pixel is read."""
     reader = _agreeing_reader(file, header, image_io=image_io)
-    geometry = Geometry(reader.GetSpacing(), reader.GetOrigin(), reader.GetDirection())
+    geometry = geometry_of(reader)
     pixel = sitk.Image([1] * len(header.shape), sitk.sitkUInt8)
     with _faults_refused(file):  # an image refuses what its file's header may say
         pixel.SetSpacing(geometry.spacing)
@@ -168,13 +167,18 @@ def _check_whole(values: NDArray[Any], labels: NDArray[Any], label: str) -> None
     count = np.count_nonzero(fractional)
     if not count:
         return
-    example = _short(values.flat[int(fractional.argmax())])
+    example = values.flat[int(fractional.argmax())]
     if values.max() <= 1 and count >= PROBABILITY_SHARE * values.size:
-        raise Refused(
-            f"{label} holds the fractional value {example}; this looks like a probability map: send labels, "
-            "for example by applying a threshold."
-        )
-    raise Refused(f"{label} holds the fractional value {example}; labels are whole numbers.")
+        raise probability_map(label, example)
+    raise Refused(f"{label} holds the fractional value {_short(example)}; labels are whole numbers.")
+
+
+def probability_map(label: str, value: Any) -> Refused:
+    """For fractions between 0 and 1 where labels are expected."""
+    return Refused(
+        f"{label} holds the fractional value {_short(value)}; this looks like a probability map: send labels, "
+        "for example by applying a threshold."
+    )
 
 
 def _short(value: Any) -> str:

@@ -298,27 +298,24 @@ class CaseRows:
         return rows[0] if rows else None
 
 
-def read_table(  # noqa: PLR0913  (what a table is asked for)
+def read_table(
     file: SafeFile,
     *,
     columns: Sequence[str],
     optional: Sequence[str] = (),
     case_column: str = "case",
-    max_rows: int = MAX_ROWS,
     lenient: bool = False,
 ) -> CaseRows:
     """The rows of all cases with the cells of `columns`, which must exist, and of `optional`, which may. With `lenient`
     a column that does not exist is refused when a cell of it is read."""
     label = f"'{escape_for_display(file.name)}'"
     if file.name.lower().endswith(".json"):
-        return _collected(label, _json_rows(file, columns, optional, case_column, max_rows, lenient=lenient))
-    rows = _csv_rows(file, (case_column, *columns), optional, max_rows, lenient=lenient)
+        return _collected(label, _json_rows(file, columns, optional, case_column, lenient=lenient))
+    rows = _csv_rows(file, (case_column, *columns), optional, MAX_ROWS, lenient=lenient)
     return _collected(label, ((row.cells[0], row, fault) for row, fault in rows))
 
 
-def read_rows(
-    file: SafeFile, *, columns: Sequence[str], optional: Sequence[str] = (), max_rows: int = MAX_ROWS
-) -> list[Row]:
+def read_rows(file: SafeFile, *, columns: Sequence[str], optional: Sequence[str], max_rows: int) -> list[Row]:
     """The rows of a CSV file that belongs to one case; the first row that cannot be read refuses it."""
     rows = []
     for row, fault in _csv_rows(file, columns, optional, max_rows):
@@ -362,9 +359,8 @@ def _csv_rows(
         raise Refused(f"{label} has more than {MAX_COLUMNS:,} columns.")
     names = [cell.strip() for cell in header]
     lacking = _lacking(names, columns, label, needed=columns[:1] if lenient else columns)
-    wanted = _wanted(names, columns, optional, label)
-    places = [names.index(name) for name in wanted]
-    source = _RowSource(label, "line", {name: number for number, name in enumerate(wanted)}, lacking)
+    source = _RowSource(label, "line", _wanted(names, (*columns, *optional), label), lacking)
+    places = [names.index(name) for name in source.columns]
     for line, cells in lines:
         row = Row(source, line, tuple(cells[place] if place < len(cells) else "" for place in places))
         fault = None
@@ -375,8 +371,8 @@ def _csv_rows(
         yield row, fault
 
 
-def _json_rows(  # noqa: PLR0913  (what a table is asked for)
-    file: SafeFile, columns: Sequence[str], optional: Sequence[str], case_column: str, max_rows: int, *, lenient: bool
+def _json_rows(
+    file: SafeFile, columns: Sequence[str], optional: Sequence[str], case_column: str, *, lenient: bool
 ) -> Iterator[tuple[Any, Row, str | None]]:
     """Every case, its row, and what is wrong with it."""
     label = f"'{escape_for_display(file.name)}'"
@@ -390,16 +386,15 @@ def _json_rows(  # noqa: PLR0913  (what a table is asked for)
         ]
     else:
         raise Refused(f"{label} must be a list of objects, or an object with one object per case.")
-    if len(entries) > max_rows:
-        raise Refused(f"{label} has more than {max_rows:,} rows.")
+    if len(entries) > MAX_ROWS:
+        raise Refused(f"{label} has more than {MAX_ROWS:,} rows.")
     found = {key: None for _, each in entries if isinstance(each, dict) for key in each}
     of_case = (case_column,) if isinstance(content, list) else ()
     lacking = _lacking(list(found), (*of_case, *columns), label, needed=of_case if lenient else (*of_case, *columns))
-    wanted = _wanted(list(found), (*of_case, *columns), optional, label)
-    source = _RowSource(label, "entry", {name: number for number, name in enumerate(wanted)}, lacking)
+    source = _RowSource(label, "entry", _wanted(list(found), (*of_case, *columns, *optional), label), lacking)
     for number, (case, each) in enumerate(entries, start=1):
         is_object = isinstance(each, dict)
-        row = Row(source, number, tuple(each.get(name) if is_object else None for name in wanted))
+        row = Row(source, number, tuple(each.get(name) if is_object else None for name in source.columns))
         yield case, row, None if is_object else f"{row.place} is not an object."
 
 
@@ -418,12 +413,13 @@ def _lacking(found: Sequence[str], columns: Sequence[str], label: str, *, needed
     return {name: f"{label} has no column '{name}'; it has {has}.{advice.get(name, '')}" for name in missing}
 
 
-def _wanted(found: Sequence[str], columns: Sequence[str], optional: Sequence[str], label: str) -> list[str]:
-    wanted = [name for name in (*columns, *optional) if name in found]
+def _wanted(found: Sequence[str], columns: Sequence[str], label: str) -> Mapping[str, int]:
+    """Those columns that a table has, numbered."""
+    wanted = dict.fromkeys(name for name in columns if name in found)
     twice = [name for name in wanted if found.count(name) > 1]
     if twice:
         raise Refused(f"{label} has the column '{twice[0]}' twice.")
-    return list(dict.fromkeys(wanted))
+    return {name: number for number, name in enumerate(wanted)}
 
 
 def _is_blank(cell: Any) -> bool:

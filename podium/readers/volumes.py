@@ -18,7 +18,15 @@ from podium.readers.decoding import decoder_of
 from podium.readers.files import SafeFile
 from podium.readers.formats import format_of
 from podium.readers.formats.headers import pixel_values
-from podium.readers.images import MAX_IMAGE_BYTES, Geometry, as_integer_labels, check_size, read_geometry, read_image
+from podium.readers.images import (
+    MAX_IMAGE_BYTES,
+    Geometry,
+    as_integer_labels,
+    check_size,
+    probability_map,
+    read_geometry,
+    read_image,
+)
 
 LARGEST_LABEL = 2**32 - 1
 FEW_VOXELS = 1 << 22
@@ -67,21 +75,15 @@ def read_mask_volume(
     return read_volume(file, shape=shape, max_bytes=max_bytes, binary=True, as_voxels=True)
 
 
-def read_label_volume(
+def read_volume(
     file: SafeFile,
     *,
     shape: tuple[int, ...] | None = None,
     max_bytes: int = MAX_IMAGE_BYTES,
+    binary: bool = False,
     as_voxels: bool = False,
 ) -> Volume:
-    """A 3-D volume of labels; `as_voxels`: as voxels where these are few."""
-    return read_volume(file, shape=shape, max_bytes=max_bytes, binary=False, as_voxels=as_voxels)
-
-
-def read_volume(
-    file: SafeFile, *, shape: tuple[int, ...] | None, max_bytes: int, binary: bool, as_voxels: bool
-) -> Volume:
-    """A 3-D volume as a mask (`binary`) or of labels; `as_voxels`: as voxels where these are few."""
+    """A 3-D volume of labels, or as a mask (`binary`); `as_voxels`: as voxels where these are few."""
     if (decoder := decoder_of(file)) is not None:
         return decoder.read_volume(file, shape=shape, max_bytes=max_bytes, binary=binary, as_voxels=as_voxels)
     image_format = format_of(file)
@@ -178,7 +180,4 @@ def _refuse_probabilities(values: NDArray[Any], name: str) -> None:
         return
     fractional = (values != 0) & (values != 1)
     if fractional.any():
-        raise Refused(
-            f"'{name}' holds the fractional value {float(values[fractional.argmax()]):g}; this looks like a "
-            "probability map: send labels, for example by applying a threshold."
-        )
+        raise probability_map(f"'{name}'", values[fractional.argmax()])

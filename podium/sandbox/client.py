@@ -55,6 +55,9 @@ from podium.sandbox.zygote import NO_PACKAGE
 Isolation = Literal["full", "best"]
 """Whether an evaluation needs every layer, or takes those that the kernel has."""
 
+ZYGOTE_IMPORT = "from podium.sandbox.zygote import begin"
+"""The first line of a zygote's program."""
+
 LOG = logging.getLogger(__name__)
 _TRIES = 2  # to read a file: memory may have run out because of another case
 _SECONDS_TO_START = 60.0
@@ -147,9 +150,14 @@ def started(
 def _zygote(limits: Limits) -> Iterator[socket.socket]:
     """A zygote while the context lasts: the socket for requests to it."""
     control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    found_at = [str(Path(__file__).resolve().parents[2]), *filter(None, sys.path)]
+    program = (
+        f"import sys; sys.path[:] = {found_at!r}; {ZYGOTE_IMPORT}; "
+        f"begin({theirs.fileno()}, {os.getpid()}, {list(available_layers())!r}, {asdict(limits)!r})"
+    )
     with theirs, signals_blocked():
         process = subprocess.Popen(  # noqa: S603  (nothing of a submission is in it)
-            [sys.executable, "-ISX", "utf8", "-c", program(theirs.fileno(), available_layers(), limits)],
+            [sys.executable, "-ISX", "utf8", "-c", program],
             env={name: os.environ[name] for name in _NEEDED_VARIABLES if name in os.environ} | _ONE_THREAD,
             pass_fds=[theirs.fileno()],
             stdin=subprocess.DEVNULL,
@@ -165,15 +173,6 @@ def _zygote(limits: Limits) -> Iterator[socket.socket]:
             control.recv(1)  # nothing, once it has ended
         process.kill()
         process.wait()
-
-
-def program(control: int, layers: Sequence[str], limits: Limits) -> str:
-    """What a zygote runs."""
-    found_at = [str(Path(__file__).resolve().parents[2]), *filter(None, sys.path)]
-    return (
-        f"import sys; sys.path[:] = {found_at!r}; from podium.sandbox.zygote import begin; "
-        f"begin({control}, {os.getpid()}, {list(layers)!r}, {asdict(limits)!r})"
-    )
 
 
 def _check_isolation(layers: Sequence[str], isolation: Isolation, *, logged: bool) -> None:
@@ -223,8 +222,7 @@ class Decoders:
             with session.refuse_invalid_replies():
                 if reply.array is None:
                     raise ProtocolError("no pixels")
-                geometry = checked_geometry(reply.value, axes=reply.array.ndim)
-        return Image(reply.array, geometry.spacing, geometry.origin, geometry.direction)
+                return Image(reply.array, checked_geometry(reply.value, axes=reply.array.ndim))
 
     def read_volume(
         self, file: SafeFile, *, shape: tuple[int, ...] | None, max_bytes: int, binary: bool, as_voxels: bool

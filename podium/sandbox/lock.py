@@ -21,10 +21,10 @@ from podium.kernel import (
     LANDLOCK_ADD_RULE,
     LANDLOCK_CREATE_RULESET,
     LANDLOCK_RESTRICT_SELF,
+    LIBC,
     SECCOMP_CALLS,
     Limits,
     is_linux,
-    libc,
     limit_resources,
     refuse_new_privileges,
     syscall,
@@ -367,7 +367,7 @@ class OneFile:
         }
         self._answers = {numbers[name]: answers[name] for name in ANSWERED_HERE if name in numbers}
         self._action = _Action(_Handler(self._on_signal), flags=_WITH_DETAILS)
-        if libc().sigaction(signal.SIGSYS, ctypes.byref(self._action), None):
+        if LIBC.sigaction(signal.SIGSYS, ctypes.byref(self._action), None):
             raise OSError("SIGSYS cannot be handled")
 
     def _on_signal(self, _: int, details: int, context: int) -> None:

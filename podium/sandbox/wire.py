@@ -94,19 +94,16 @@ def receive_descriptors(channel: socket.socket, count: int) -> Sequence[int]:
     return descriptors
 
 
-def _exactly(channel: socket.socket, count: int) -> bytes:
+def _exactly(channel: socket.socket, count: int) -> bytearray:
     content = bytearray(count)
-    _fill(channel, memoryview(content))
-    return bytes(content)
-
-
-def _fill(channel: socket.socket, left: memoryview) -> None:
+    left = memoryview(content)
     with _ended_where_broken():
         while left.nbytes:
-            count = channel.recv_into(left)
-            if not count:
+            received = channel.recv_into(left)
+            if not received:
                 raise EndedError
-            left = left[count:]
+            left = left[received:]
+    return content
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -169,9 +166,8 @@ def send_small_array(channel: socket.socket, values: NDArray[Any]) -> None:
 
 def receive_small_array(channel: socket.socket, shape: tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any]:
     """Receive exactly the bytes of the declared array."""
-    values = np.empty(shape, dtype)
-    _fill(channel, values.reshape(-1).view(np.uint8).data)
-    return check_values(values)
+    content = _exactly(channel, math.prod(shape) * dtype.itemsize)
+    return check_values(np.frombuffer(content, dtype).reshape(shape))
 
 
 class SharedArray:

@@ -13,15 +13,20 @@ pytestmark = pytest.mark.slow
 AFFINITY = len(os.sched_getaffinity(0))
 
 
+@pytest.fixture(autouse=True)
+def no_cap(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("PODIUM_MAX_WORKERS", raising=False)
+
+
 def test_without_limits_it_is_the_affinity(tmp_path: Path) -> None:
-    assert available_workers(environment={}, cgroup=tmp_path) == AFFINITY
+    assert available_workers(cgroup=tmp_path) == AFFINITY
 
 
 def test_affinity_narrows(tmp_path: Path) -> None:
     before = os.sched_getaffinity(0)
     os.sched_setaffinity(0, {min(before)})
     try:
-        assert available_workers(environment={}, cgroup=tmp_path) == 1
+        assert available_workers(cgroup=tmp_path) == 1
     finally:
         os.sched_setaffinity(0, before)
 
@@ -44,7 +49,7 @@ def test_quotas_of_both_versions_of_cgroups(files: dict[str, str], expected: int
     for name, text in files.items():
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(text)
-    assert available_workers(environment={}, cgroup=tmp_path) == expected
+    assert available_workers(cgroup=tmp_path) == expected
 
 
 GIGABYTE = 1_000_000_000
@@ -73,16 +78,10 @@ def eight_cores(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_every_worker_has_memory(file: str, text: str, data_limit: int | None, expected: int, tmp_path: Path) -> None:
     (tmp_path / file).parent.mkdir(exist_ok=True)
     (tmp_path / file).write_text(text)
-    limit = resource.RLIM_INFINITY if data_limit is None else data_limit
-    assert available_workers(environment={}, cgroup=tmp_path, data_limit=limit) == expected
-
-
-@pytest.mark.usefixtures("eight_cores")
-def test_the_limit_of_this_process_counts(tmp_path: Path) -> None:
     before = resource.getrlimit(resource.RLIMIT_DATA)
-    resource.setrlimit(resource.RLIMIT_DATA, (7 * GIGABYTE, before[1]))
+    resource.setrlimit(resource.RLIMIT_DATA, (data_limit or before[0], before[1]))
     try:
-        assert available_workers(environment={}, cgroup=tmp_path) == 4
+        assert available_workers(cgroup=tmp_path) == expected
     finally:
         resource.setrlimit(resource.RLIMIT_DATA, before)
 
@@ -90,5 +89,6 @@ def test_the_limit_of_this_process_counts(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("cap", "expected"), [("1", 1), ("", AFFINITY), ("0", AFFINITY), ("many", AFFINITY), ("999", AFFINITY)]
 )
-def test_the_cap_of_the_environment(cap: str, expected: int, tmp_path: Path) -> None:
-    assert available_workers(environment={"PODIUM_MAX_WORKERS": cap}, cgroup=tmp_path) == expected
+def test_the_cap_of_the_environment(cap: str, expected: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PODIUM_MAX_WORKERS", cap)
+    assert available_workers(cgroup=tmp_path) == expected

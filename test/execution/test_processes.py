@@ -16,6 +16,7 @@ from io import StringIO
 from pathlib import Path
 
 import pytest
+from sandbox.processes import has_ended
 
 from podium.errors import MachineError, PodiumError, ReaderDied, Refused, UsageError
 from podium.execution.executor import CaseOutcome, Executor, Serial, show_progress
@@ -149,13 +150,6 @@ def test_the_second_try_runs_alone(tmp_path: Path) -> None:
     assert run(work)["case0"].value == ["case0"]
 
 
-def is_running(pid: str) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0] != "Z"
-    except OSError:  # it is gone altogether
-        return False
-
-
 def test_an_idle_worker_that_dies_costs_no_case(tmp_path: Path) -> None:
     """The first worker is dead before the other case's second try, which might be given to it."""
     idle, crashed = tmp_path / "idle", tmp_path / "crashed"
@@ -168,7 +162,7 @@ def test_an_idle_worker_that_dies_costs_no_case(tmp_path: Path) -> None:
             crashed.touch()
             while not idle.exists() or not idle.read_text():
                 time.sleep(0.01)
-            while is_running(idle.read_text()):
+            while not has_ended(int(idle.read_text())):
                 time.sleep(0.01)
             os.kill(os.getpid(), signal.SIGKILL)
         return case

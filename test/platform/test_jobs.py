@@ -1,11 +1,59 @@
-"""ISO 8601 durations as the platform writes them."""
+"""The jobs of predictions.json, names of cases, and how long jobs took."""
 
+import json
 from pathlib import Path
+from typing import Any
 
 import pytest
+from readers.made import refusal
 
 from podium.errors import SubmissionError
-from podium.platform.jobs import Clock, Job, Runtime, case_of, duration_seconds, job_runtime
+from podium.platform.jobs import Clock, Job, Runtime, case_of, duration_seconds, job_runtime, read_jobs
+
+OUTPUT = {"socket": {"slug": "mask", "relative_path": "images/mask"}}
+NO_LIST = "the inputs and outputs of job 1 of predictions.json must be lists of objects."
+NO_SLUG = "job 1 of predictions.json has an input or output without a slug."
+
+
+def submitted(folder: Path, content: Any) -> tuple[Job, ...]:
+    (folder / "predictions.json").write_text(json.dumps(content))
+    return read_jobs(folder)
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        ({}, "predictions.json must be a list of jobs."),
+        *(
+            ([{"pk": pk}], "job 1 of predictions.json has no usable pk.")
+            for pk in (None, "", "../1", "/etc", "p" * 3000, "a\nb", "\x1b")
+        ),
+        ([{"pk": "1"}, {"pk": 1}], "predictions.json names the same job twice."),
+        ([{"pk": "1", "inputs": {}}], NO_LIST),
+        ([{"pk": "1", "outputs": [{"socket": {}}]}], NO_SLUG),
+        ([{"pk": "1", "outputs": [OUTPUT] * 2}], "job 1 of predictions.json has the socket 'mask' twice."),
+    ],
+)
+def test_jobs_that_cannot_be_read_cost_the_submission(content: Any, words: str, tmp_path: Path) -> None:
+    assert refusal(submitted, tmp_path, content) == words
+
+
+@pytest.mark.parametrize(
+    ("path", "words"),
+    [
+        ("../../truth", "'../../truth' is not a path inside the job's output."),
+        ("/truth", "'/truth' is not a path inside the job's output."),
+        ("x", "'1/output/x' is a symbolic link or is reached through one; send the file itself."),
+    ],
+)
+def test_no_output_leads_outside(path: str, words: str, tmp_path: Path) -> None:
+    (tmp_path / "elsewhere/output/x").mkdir(parents=True)
+    (tmp_path / "1").symlink_to(tmp_path / "elsewhere")
+    (job,) = submitted(tmp_path, [{"pk": "1", "outputs": [{"socket": {"slug": "mask", "relative_path": path}}]}])
+    assert refusal(job.output_image, "mask") == words
+
+
+# ISO 8601 durations as the platform writes them.
 
 
 @pytest.mark.parametrize(
@@ -60,10 +108,10 @@ def job(pk: str, seconds: float | None, clock: Clock | None = "exec") -> Job:
 def test_a_gap_makes_the_sum_unknown_only_where_it_counts() -> None:
     runtime = job_runtime({"a": [job("1", 2.0)], "b": [job("2", None, None)], "c": [job("3", 3.0), job("4", 4.0)]})
     assert runtime.by_case == {"a": 2.0, "c": 7.0}
-    assert (runtime.of(["a", "c"]), runtime.of(["a", "b"]), runtime.of([])) == (9.0, None, 0.0)
+    assert (runtime.seconds_of(["a", "c"]), runtime.seconds_of(["a", "b"]), runtime.seconds_of([])) == (9.0, None, 0.0)
     assert runtime.problem == "1 of 4 jobs have no duration that can be read: the time of their cases is unknown."
     assert runtime.warning is None
-    assert (Runtime(total_seconds=5.0).of(["a"]), Runtime().of(["a"])) == (5.0, None)
+    assert (Runtime(total_seconds=5.0).seconds_of(["a"]), Runtime().seconds_of(["a"])) == (5.0, None)
 
 
 def test_clocks_are_counted_and_long_lists_of_names_cut() -> None:

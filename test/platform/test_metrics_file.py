@@ -107,7 +107,7 @@ def test_sentences_are_printable_lines_of_limited_length() -> None:
     assert len(written["error"]) < 1010
 
 
-def test_a_file_that_is_none_is_refused_in_words(tmp_path: Path) -> None:
+def test_another_file_is_refused_in_words(tmp_path: Path) -> None:
     path = tmp_path / "x.json"
     document = metrics().document()
     document["results"][1]["error"] = None

@@ -213,7 +213,7 @@ def test_from_challenge_toml_to_the_ranking(tmp_path: Path, capfd: pytest.Captur
     assert all(f">{case}<" in page for case in cohort.files[0].cases)
 
 
-def test_a_public_key_that_is_none(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_an_invalid_public_key(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     truth = tmp_path / "reports"
     shutil.copytree(ROOT / "ground-truth" / "reports", truth)
     with (truth / "challenge.toml").open("a") as stream:

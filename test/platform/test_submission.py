@@ -5,10 +5,10 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from readers.made import zip_bytes
+from readers.made import refusal, zip_bytes
 
-from podium.errors import SubmissionError, UsageError
-from podium.platform.submission import Submission, SubmissionShape, open_submission, submission_names
+from podium.errors import UsageError
+from podium.platform.submission import ARCHIVE_ENDINGS, Submission, SubmissionShape, open_submission, submission_names
 
 JOBS = json.dumps([{"pk": "1", "inputs": [], "outputs": []}])
 
@@ -51,16 +51,16 @@ def test_a_phase_for_algorithms_takes_no_files(name: str, tmp_path: Path) -> Non
     file = tmp_path / "input" / name
     file.parent.mkdir(parents=True)
     file.write_bytes(zip_bytes({"predictions.json": JOBS.encode()}) if name.endswith("zip") else JOBS.encode())
-    with pytest.raises(
-        SubmissionError, match=r"^This phase takes algorithms, and the submission has no predictions.json"
-    ):
-        opened(tmp_path / "input", "algorithm")
+    words = (
+        "This phase takes algorithms, and the submission has no predictions.json: submit an algorithm instead of files "
+        "with predictions."
+    )
+    assert refusal(opened, tmp_path / "input", "algorithm") == words
 
 
 def test_the_platforms_own_file_is_no_prediction(tmp_path: Path) -> None:
     (tmp_path / "inputs.json").write_text("[]")
-    with pytest.raises(SubmissionError, match="The submission is empty"):
-        opened(tmp_path)
+    assert refusal(opened, tmp_path) == "The submission is empty; it must hold a prediction for every case."
     for name in ("inputs.txt", "deeper/inputs.json"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text("{}")
@@ -96,8 +96,16 @@ def test_the_input_may_be_a_link_and_nothing_below_it(both: Path, tmp_path: Path
 @pytest.mark.parametrize("target", ["nowhere", "link"])
 def test_a_link_that_leads_nowhere(target: str, tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to(tmp_path / target)
-    with pytest.raises(SubmissionError, match="There is no submission"):
-        opened(tmp_path / "link")
+    assert refusal(opened, tmp_path / "link") == "There is no submission: the input folder does not exist."
+
+
+@pytest.mark.parametrize("ending", ARCHIVE_ENDINGS)
+def test_one_archive_is_opened_and_two_are_not(ending: str, tmp_path: Path) -> None:
+    (tmp_path / f"a{ending}").write_bytes(zip_bytes({"preds/a.h5": b"x"}))  # recognised by its content
+    assert names(opened(tmp_path)) == names(opened(tmp_path / f"a{ending}")) == ["preds/a.h5"]
+    (tmp_path / "b.ZIP").touch()
+    words = f"The submission holds 2 archives (a{ending}, b.ZIP); send one, or the files."
+    assert refusal(opened, tmp_path) == words
 
 
 def test_an_archive_where_there_is_no_folder_for_temporary_files(

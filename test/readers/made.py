@@ -1,4 +1,4 @@
-"""Archives built from names and contents."""
+"""Archives and image files, built so that a test can change any byte of them."""
 
 import gzip
 import io
@@ -40,7 +40,7 @@ def zip_bytes(files: Mapping[str, bytes], method: int = zipfile.ZIP_DEFLATED) ->
     return buffer.getvalue()
 
 
-# Image files built byte by byte, so that a test can bend any field of them.
+# Image files, built byte by byte.
 
 PIXELS = bytes(range(24))
 """Of the 4 x 6 (rows x columns) or 2 x 3 x 4 uint8 images below."""

@@ -128,8 +128,9 @@ class TestAllKinds:
     ) -> None:
         monkeypatch.setattr(archives, "RATIO_FREE_BYTES", 1_000_000)
         content = MAKERS[name]({"a": bytes(1_100_000)})
-        assert "unpacks to more than 1,000,000 bytes" in refusal(tmp_path, name, content, max_ratio=100)
         extract_archive(safe(tmp_path, name, content), tmp_path / "enough")
+        monkeypatch.setattr(archives, "MAX_RATIO", 100)
+        assert "unpacks to more than 1,000,000 bytes" in refusal(tmp_path, name, content)
 
     @every_kind
     @pytest.mark.parametrize("share", [0.3, 0.6, 0.9])
@@ -282,22 +283,15 @@ class TestZip:
         assert unpacked(tmp_path / "out") == files
 
     def test_streamed_zips_are_read(self, tmp_path: Path) -> None:
-        class Unseekable(io.RawIOBase):
-            def __init__(self) -> None:
-                self.content = b""
-
-            def writable(self) -> bool:
-                return True
-
-            def write(self, data: bytes) -> int:
-                self.content += bytes(data)
-                return len(data)
+        class Unseekable(io.BytesIO):
+            def tell(self) -> int:
+                raise io.UnsupportedOperation
 
         buffer = Unseekable()
         with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
             for name, content in CONTENT.items():
                 archive.writestr(name, content)
-        extract_archive(safe(tmp_path, "s.zip", buffer.content), tmp_path / "out")
+        extract_archive(safe(tmp_path, "s.zip", buffer.getvalue()), tmp_path / "out")
         assert unpacked(tmp_path / "out") == CONTENT
 
     @pytest.mark.parametrize(
@@ -319,7 +313,7 @@ class TestZip:
                 zip_bytes({"a": b"x"}, zipfile.ZIP_BZIP2),
                 "'s.zip' compresses 'a' with an unsupported method; use deflate.",
             ),
-            (ZIP.replace(b"a", b"b", 1), "'s.zip' contradicts itself about 'a'; pack it again."),
+            (ZIP[:30] + b"b" + ZIP[31:], "'s.zip' contradicts itself about 'a'; pack it again."),  # the name
             (changed_directory(ZIP, 24, struct.pack("<I", 4)), "'a' in 's.zip' is damaged; pack it again."),
             (changed_directory(ZIP, 16, bytes(4)), "'a' in 's.zip' is damaged; pack it again."),
             (ZIP[:31] + b"\xff" + ZIP[32:], "'a' in 's.zip' is corrupt; pack it again."),  # the deflated data

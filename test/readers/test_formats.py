@@ -3,10 +3,8 @@
 import importlib
 import pkgutil
 
-import pytest
-
 from podium.readers import formats
-from podium.readers.formats import IMAGE_ENDINGS, IMAGE_FORMATS, REFUSED_ENDINGS, VOLUME_ENDINGS, ending_of
+from podium.readers.formats import IMAGE_ENDINGS, IMAGE_FORMATS, REFUSED_ENDINGS, VOLUME_ENDINGS
 from podium.readers.formats.headers import ImageFormat
 
 
@@ -25,21 +23,3 @@ def test_an_ending_belongs_to_one_format() -> None:
     endings = [*IMAGE_ENDINGS, *REFUSED_ENDINGS]
     assert not [(one, other) for one in endings for other in endings if one != other and one.endswith(other)]
     assert len(set(endings)) == len(endings)
-
-
-@pytest.mark.parametrize(
-    ("name", "ending"),
-    [
-        ("a/b.NII.gz", ".nii.gz"),
-        ("1.2.nii", ".nii"),
-        ("x.MHA", ".mha"),
-        ("x.tif", ".tif"),
-        ("x.tiff", ".tiff"),
-        ("x.png", ".png"),
-        ("x.gz", ""),
-        ("x.mhd", ""),
-        ("png", ""),
-    ],
-)
-def test_the_ending_of_a_name(name: str, ending: str) -> None:
-    assert ending_of(name) == ending

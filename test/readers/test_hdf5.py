@@ -202,7 +202,7 @@ def test_datasets_are_refused_in_words(tmp_path: Path, fault: str) -> None:
     assert refusal(written(tmp_path, write)) == words
 
 
-def test_groups_are_no_datasets(tmp_path: Path) -> None:
+def test_datasets_are_no_groups(tmp_path: Path) -> None:
     file = written(tmp_path, lambda h5: h5.update({"x/y": 1}))
     assert refusal(file, "x/y/z") == "'x/y' in 'a.h5' is not a group."
 
@@ -244,14 +244,18 @@ def test_plain_chunks_have_their_size(tmp_path: Path) -> None:
     assert refusal(written(tmp_path, write)) == "A chunk of 'x' in 'a.h5' holds fewer than its 2,400 bytes."
 
 
+def replace_once(file: SafeFile, old: bytes, new: bytes) -> None:
+    content = file.path.read_bytes()
+    assert content.count(old) == 1
+    file.path.write_bytes(content.replace(old, new))
+
+
 @pytest.mark.parametrize("size", [257, 8592])
 def test_unfiltered_chunks_have_the_size_they_are_read_with(tmp_path: Path, size: int) -> None:
     """The index repeats a chunk's size; the library believes it: it writes past its buffer or leaves it unfilled."""
     file = written(tmp_path, lambda h5: h5.create_dataset("x", data=VALUES, chunks=(10, 10)))
     key = struct.pack("<IIQQQ", 200, 0, 20, 10, 0)  # size, skipped filters, place of one chunk
-    content = file.path.read_bytes()
-    assert content.count(key) == 1
-    file.path.write_bytes(content.replace(key, struct.pack("<I", size) + key[4:]))
+    replace_once(file, key, struct.pack("<I", size) + key[4:])
     assert refusal(file) == f"A chunk of 'x' in 'a.h5' holds {size:,} bytes instead of 200."
 
 
@@ -259,10 +263,7 @@ def test_unfiltered_chunks_have_the_size_they_are_read_with(tmp_path: Path, size
 @pytest.mark.parametrize("place", [(20, 0), (2000, 10)])
 def test_chunks_lie_where_they_should(tmp_path: Path, options: dict[str, str], place: tuple[int, int]) -> None:
     file = written(tmp_path, lambda h5: h5.create_dataset("x", data=VALUES, chunks=(10, 10), **options))
-    key = struct.pack("<IQQQ", 0, 20, 10, 0)
-    content = file.path.read_bytes()
-    assert content.count(key) == 1
-    file.path.write_bytes(content.replace(key, struct.pack("<IQQQ", 0, *place, 0)))
+    replace_once(file, struct.pack("<IQQQ", 0, 20, 10, 0), struct.pack("<IQQQ", 0, *place, 0))
     assert refusal(file) == "'x' in 'a.h5' is damaged: its chunks are not where they should be."
 
 
@@ -310,12 +311,6 @@ def test_an_error_of_the_caller_is_not_taken_for_damage(tmp_path: Path) -> None:
         raise KeyError("ours")
 
 
-def with_place(file: SafeFile, *, old: bytes, new: bytes) -> None:
-    content = file.path.read_bytes()
-    assert content.count(old) == 1
-    file.path.write_bytes(content.replace(old, new))
-
-
 @pytest.mark.parametrize(
     ("offset", "size", "words"),
     [
@@ -325,12 +320,12 @@ def with_place(file: SafeFile, *, old: bytes, new: bytes) -> None:
 )
 def test_contiguous_values_lie_in_the_file_as_a_whole(tmp_path: Path, offset: int, size: int, words: str) -> None:
     file = written(tmp_path, dataset(data=VALUES))
-    with_place(file, old=struct.pack("<QQ", 2048, 4800), new=struct.pack("<QQ", offset, size))
+    replace_once(file, struct.pack("<QQ", 2048, 4800), struct.pack("<QQ", offset, size))
     assert refusal(file) == words
 
 
 def test_chunks_beyond_the_end_of_the_file_are_refused(tmp_path: Path) -> None:
     file = written(tmp_path, dataset(data=VALUES, chunks=(60, 40)))
     place = file.path.read_bytes().index(VALUES.tobytes())
-    with_place(file, old=struct.pack("<Q", place), new=struct.pack("<Q", file.size - 100))
+    replace_once(file, struct.pack("<Q", place), struct.pack("<Q", file.size - 100))
     assert refusal(file) == "'x' in 'a.h5' is damaged: its chunks are not where they should be."

@@ -22,7 +22,7 @@ def test_both_byte_orders_are_read(tmp_path: Path, order: str) -> None:
     pixels = np.arange(24, dtype=f"{order}u2").tobytes()
     image = read_image(safe(tmp_path, "n.nii", nifti(datatype=512, bits=16, order=order, pixels=pixels)))
     assert image.array.tolist() == np.arange(24).reshape(2, 3, 4).tolist()
-    assert image.spacing == (0.5, 0.25, 2.0)
+    assert image.geometry.spacing == (0.5, 0.25, 2.0)
 
 
 def test_gzipped_files_are_read_also_in_several_members(tmp_path: Path) -> None:

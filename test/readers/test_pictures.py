@@ -1,4 +1,4 @@
-"""PNG files: grey, 8 or 16 bits."""
+"""PNG and TIFF files: grey, in one piece, and every way in which they are refused."""
 
 import struct
 import zlib
@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from readers.made import PIXELS, header_of, png, png_chunk, refusal, safe, tiff
 
-from podium.readers.formats import pictures as tiff_header
+from podium.readers.formats import pictures
 from podium.readers.images import read_image
 
 
@@ -131,6 +131,6 @@ def test_pages_are_refused_in_words(
 
 
 def test_the_number_of_pages_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tiff_header, "MAX_PAGES", 2)
+    monkeypatch.setattr(pictures, "MAX_PAGES", 2)
     assert header_of(safe(tmp_path, "t.tif", tiff({}, {}))).shape == (2, 4, 6)
     assert refusal(header_of, safe(tmp_path, "t.tif", tiff({}, {}, {}))) == "'t.tif' has more than 2 pages."

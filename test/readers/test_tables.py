@@ -183,8 +183,11 @@ def test_rows_without_a_case_are_ignored_and_named(tmp_path: Path) -> None:
         (b'{"a": 1, "a": 2}', "a.json", "'a.json' has the key 'a' twice in one object."),
     ],
 )
-def test_what_refuses_a_whole_table(tmp_path: Path, content: bytes, name: str, words: str) -> None:
-    assert refusal(table, tmp_path, content, name, max_rows=10) == words
+def test_what_refuses_a_whole_table(
+    tmp_path: Path, content: bytes, name: str, words: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("podium.readers.text.MAX_ROWS", 10)
+    assert refusal(table, tmp_path, content, name) == words
 
 
 def test_a_long_list_of_columns_is_cut(tmp_path: Path) -> None:
@@ -204,9 +207,9 @@ def test_bytes_are_limited(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_the_rows_of_one_case_are_refused_together(tmp_path: Path) -> None:
-    good = read_rows(safe(tmp_path, "a.csv", b"x,y\n1,2\n3,4\n"), columns=["x", "y"])
+    good = read_rows(safe(tmp_path, "a.csv", b"x,y\n1,2\n3,4\n"), columns=["x", "y"], optional=(), max_rows=10)
     assert [(row.number("x"), row.line) for row in good] == [(1, 2), (3, 3)]
-    words = refusal(read_rows, safe(tmp_path, "a.csv", b"x,y\n1,2,3\n"), columns=["x", "y"])
+    words = refusal(read_rows, safe(tmp_path, "a.csv", b"x,y\n1,2,3\n"), columns=["x", "y"], optional=(), max_rows=10)
     assert words == "'a.csv', line 2: there are more cells than columns (3 and 2)."
 
 

@@ -12,20 +12,11 @@ from unittest.mock import patch
 
 from podium.sandbox import client
 
-_BEFORE = "from podium.sandbox.zygote import begin;"
-
 
 @contextmanager
 def zygotes_running(code: str) -> Iterator[None]:
     """Zygotes that are started meanwhile run `code` first, one line."""
-    real = client.program
-
-    def program(*given: Any) -> str:
-        changed = real(*given).replace(_BEFORE, f"{code}; {_BEFORE}")
-        assert code in changed
-        return changed
-
-    with patch.object(client, "program", program):
+    with patch.object(client, "ZYGOTE_IMPORT", f"{code}; {client.ZYGOTE_IMPORT}"):
         yield
 
 

@@ -21,7 +21,7 @@ from podium.readers.decoding import decoded_by
 from podium.readers.files import SafeFile
 from podium.readers.hdf5 import open_hdf5
 from podium.readers.images import read_image
-from podium.readers.volumes import read_label_volume, read_mask_volume
+from podium.readers.volumes import read_mask_volume, read_volume
 from podium.sandbox.client import Decoders, checked_place, decoders, started
 from podium.sandbox.wire import INLINE_BYTES, EndedError, Expected, ProtocolError, receive_descriptors
 
@@ -93,7 +93,7 @@ def replying(reply: Callable[[socket.socket], None]) -> AbstractContextManager[N
 
 IMAGE = partial(read_image, shape=SHAPE)
 MASK = partial(read_mask_volume, shape=(2, 3, 4))
-LABELS = partial(read_label_volume, shape=(2, 3, 4))
+LABELS = partial(read_volume, shape=(2, 3, 4))
 LABELLED_VOXELS = partial(LABELS, as_voxels=True)
 
 
@@ -102,7 +102,7 @@ def test_an_honest_reply_is_used(file: SafeFile) -> None:
     file.path.write_bytes(packed(HONEST) + bytes(range(24)))
     image = IMAGE(file)
     assert image.array.tolist() == np.arange(24).reshape(SHAPE).tolist()
-    assert (image.spacing, image.origin) == ((1.0, 1.0), (0.0, 0.0))
+    assert (image.geometry.spacing, image.geometry.origin) == ((1.0, 1.0), (0.0, 0.0))
     file.path.write_bytes(voxels(0, 23))
     assert np.flatnonzero(MASK(file).labels).tolist() == [0, 23]
     file.path.write_bytes(labelled_voxels((0, 7), (23, 300)))

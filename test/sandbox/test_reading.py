@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 import SimpleITK as sitk
 from places import ROOT
+from readers.test_frames import gathered
 from sandbox.hijacking import decoders_with
 from sandbox.processes import children
 
@@ -27,10 +28,9 @@ from podium.kernel import prctl
 from podium.platform.metrics_file import CaseResult
 from podium.readers.decoding import one_case
 from podium.readers.files import SafeFile
-from podium.readers.frames import FrameStream
 from podium.readers.hdf5 import Datasets, open_hdf5
 from podium.readers.images import read_image
-from podium.readers.volumes import read_label_volume, read_mask_volume
+from podium.readers.volumes import read_mask_volume, read_volume
 from podium.sandbox import server
 from podium.sandbox.client import Decoders, decoders
 from podium.sandbox.lock import LANDLOCK, SECCOMP, available_layers
@@ -67,10 +67,10 @@ def test_images_are_the_same(tmp_path: Path, name: str) -> None:
     with decoders():
         found, expected = read_image(file), read_image(here(file))
         assert found.array.tolist() == expected.array.tolist()
-        assert (found.spacing, found.origin, found.direction) == (expected.spacing, expected.origin, expected.direction)
+        assert found.geometry == expected.geometry
         found.array[:] = 7  # an array like any other
         if image.GetDimension() == 3:
-            for read in (read_mask_volume, read_label_volume):
+            for read in (read_mask_volume, read_volume):
                 assert read(file).labels.tolist() == read(here(file)).labels.tolist()
                 assert read(file).geometry == read(here(file)).geometry
 
@@ -112,21 +112,12 @@ def write_fields(path: Path) -> dict[str, np.ndarray[Any, Any]]:
     return {**expected, "partly": rest, "unwritten": np.full(FIELD, np.float32(1.5))}
 
 
-def whole(stream: FrameStream) -> np.ndarray[Any, Any]:
-    values = np.full(stream.shape, np.nan)
-    for span in stream.spans():
-        for tile in stream.tiles(span):
-            values[tile.frame, :, tile.start : tile.start + tile.values.shape[1]] = tile.values
-    stream.finish()
-    return values
-
-
 def test_datasets_and_fields_are_the_same(tmp_path: Path) -> None:
     fields = write_fields(tmp_path / "a.h5")
     with decoders(), open_hdf5(SafeFile.inside(tmp_path, "a.h5")) as source:
         for name, values in fields.items():
             assert (source.read(name, shape=FIELD) == values).all()
-            assert (whole(source.frames(name, shape=FIELD)) == values).all()
+            assert (gathered(source.frames(name, shape=FIELD)) == values).all()
         assert source.read("flags").tolist() == [True, False]
         assert source.read("number").item() == 3
         assert source.shape("number") == ()

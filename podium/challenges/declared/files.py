@@ -20,7 +20,7 @@ from podium.readers.formats.headers import check_expected_shape
 from podium.readers.hdf5 import Datasets, open_hdf5
 from podium.readers.images import Geometry, as_integer_labels, read_image
 from podium.readers.text import CaseRows, Row, read_json, read_table, read_text
-from podium.readers.volumes import read_label_volume
+from podium.readers.volumes import read_volume
 
 if TYPE_CHECKING:
     from podium.readers.annotations import AnnotationKind, Annotations
@@ -88,7 +88,7 @@ class Located:
         if file is None or _is_hdf5(file):
             return as_integer_labels(self.image(shape=shape)[0], name=self.label), None
         if len(format_of(file).read_header(file).shape) == 3:
-            volume = read_label_volume(file, shape=shape)
+            volume = read_volume(file, shape=shape)
             return volume.labels, volume.geometry
         image = read_image(file, shape=shape)
         return as_integer_labels(image.array, name=file.name), image.geometry

@@ -146,7 +146,7 @@ class TimeSettings(Settings):
         working slowly. An unknown time is published as the slowest: no column may show it as the fastest.
         """
         usable = [result.case for result in results if result.status == "scored"]
-        seconds = runtime.of(usable)
+        seconds = runtime.seconds_of(usable)
         known = {"time_known": int(seconds is not None), **runtime.clock_figures()}
         if self.rule == "none":
             if seconds is None:

@@ -57,7 +57,7 @@ from podium.platform.submission import Submission
 from podium.readers.files import SafeFile
 from podium.readers.formats import VOLUME_ENDINGS
 from podium.readers.images import read_image
-from podium.readers.volumes import Volume, read_label_volume, read_mask_volume
+from podium.readers.volumes import Volume, read_mask_volume, read_volume
 
 _CASE_INPUTS = ("ct", "pet")
 _CLINICIAN_STEPS = 64  # an archive may unpack to this many steps per case where their number is not fixed
@@ -109,7 +109,7 @@ class LesionsChallenge(Challenge[LesionsTables, LesionsPrediction, SafeFile, Les
         return (reference,)
 
     def read_reference(self, reference: SafeFile) -> LesionReference:
-        volume, connectivity = read_label_volume(reference, as_voxels=True), self.settings.connectivity
+        volume, connectivity = read_volume(reference, as_voxels=True), self.settings.connectivity
         if volume.voxels is None:
             lesions = find_lesions(volume.labels, connectivity=connectivity)
         else:
@@ -316,7 +316,7 @@ class LesionsChallenge(Challenge[LesionsTables, LesionsPrediction, SafeFile, Les
         The slice is the first with the most wrong voxels, or with the most lesion voxels if none is wrong. The
         prediction is empty if there is none.
         """
-        volume = read_label_volume(reference)
+        volume = read_volume(reference)
         expected = volume.labels != 0
         mask, steps = np.zeros_like(expected), []
         for step in self.expected_steps(prediction):

@@ -4,7 +4,7 @@ The format is recognised by content and the name must agree: SimpleITK would oth
 of which open other files.
 """
 
-from podium.errors import Refused
+from podium.errors import Refused, listed
 from podium.readers.files import SafeFile
 from podium.readers.formats.headers import ImageFormat
 from podium.readers.formats.metaimage import METAIMAGE
@@ -29,22 +29,15 @@ REFUSED_ENDINGS = {
     ".dcm": "a DICOM file",
 }
 
-_ACCEPTED = f"{', '.join(IMAGE_ENDINGS[:-1])} or {IMAGE_ENDINGS[-1]}"
+_ACCEPTED = listed(IMAGE_ENDINGS, before_last="or")
 _START_BYTES = 512
-
-
-def ending_of(name: str) -> str:
-    """The ending of an image's file name in lower case (`.nii.gz`), empty when it has none that is accepted."""
-    lowered = name.lower()
-    return next((ending for ending in IMAGE_ENDINGS if lowered.endswith(ending)), "")
 
 
 def format_of(file: SafeFile) -> ImageFormat:
     """The format of an image, by its content; refused when the name says something else."""
-    ending = ending_of(file.name)
-    declared = next((each for each in IMAGE_FORMATS if ending in each.endings), None)
+    lowered = file.name.lower()
+    declared = next((each for each in IMAGE_FORMATS if lowered.endswith(each.endings)), None)
     if declared is None:
-        lowered = file.name.lower()
         what = next((what for refused, what in REFUSED_ENDINGS.items() if lowered.endswith(refused)), None)
         if what is not None:
             raise Refused(f"'{file.name}' is {what}, which is not accepted; send {_ACCEPTED}.")

@@ -25,7 +25,7 @@ from podium.packages import SimpleITK as sitk
 from podium.packages import require
 from podium.readers.files import SafeFile, quiet_stderr
 from podium.readers.formats import VOLUME_ENDINGS
-from podium.readers.images import Image, read_image
+from podium.readers.images import Image, geometry_of, read_image
 from podium.tools.arena.store import MESH_FILE, VOLUME_FILE, MeshPart, Picture
 from podium.tools.report.png import png_file
 
@@ -357,11 +357,11 @@ def axial(image: Image) -> tuple[NDArray[Any], tuple[float, float, float]]:
     As `SimpleITK.DICOMOrient` turns it, but a view: nothing is copied. An oblique volume is turned to the nearest
     axes, never resampled.
     """
-    code = sitk.DICOMOrientImageFilter.GetOrientationFromDirectionCosines(image.direction)
+    code = sitk.DICOMOrientImageFilter.GetOrientationFromDirectionCosines(image.geometry.direction)
     stored = [next(axis for axis, letter in enumerate(code) if letter in pair) for pair in _SHOWN_TOWARDS]
     steps = [1 if code[axis] == pair[0] else -1 for axis, pair in zip(stored, _SHOWN_TOWARDS, strict=True)]
     turned = image.array.transpose([2 - axis for axis in reversed(stored)])
-    columns_mm, rows_mm, slices_mm = (float(image.spacing[axis]) for axis in stored)
+    columns_mm, rows_mm, slices_mm = (float(image.geometry.spacing[axis]) for axis in stored)
     return turned[tuple(slice(None, None, step) for step in reversed(steps))], (columns_mm, rows_mm, slices_mm)
 
 
@@ -393,12 +393,7 @@ def read_dicom(folder: Path) -> Image:
         raise UsageError(f"The DICOM files in {folder} cannot be read as one volume.") from None
     if image.GetNumberOfComponentsPerPixel() != 1:
         raise UsageError(f"The DICOM files in {folder} are colour pictures, not slices of a volume.")
-    return Image(
-        array=sitk.GetArrayFromImage(image),
-        spacing=image.GetSpacing(),
-        origin=image.GetOrigin(),
-        direction=image.GetDirection(),
-    )
+    return Image(sitk.GetArrayFromImage(image), geometry_of(image))
 
 
 # Measured values as 16-bit codes for the viewer, and the window in which they are first shown.

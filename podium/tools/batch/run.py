@@ -32,6 +32,7 @@ from podium.execution.executor import (
     CaseOutcome,
     Executor,
     OverallProgress,
+    Progress,
     ProgressFactory,
     attempt,
     no_progress,
@@ -42,7 +43,7 @@ from podium.kernel import TEAMS_OOM_SCORE
 from podium.platform.metrics_file import METRICS_FILE, CaseScore, Counts, prepare_output
 from podium.platform.submission import ARCHIVE_ENDINGS
 from podium.readers.archives import MAX_BYTES
-from podium.readers.files import escape_for_display, is_printable
+from podium.readers.files import escape_for_display
 from podium.sandbox.client import decoders, ensure_decoders
 from podium.tools.batch.kept import KeptScores, code_version, content_digest
 from podium.tools.batch.storage import DEFAULT_CACHE, Copies, Location, Output
@@ -143,16 +144,13 @@ def run_batch(  # noqa: PLR0913  (what `podium batch` is given)
 
 
 @dataclass(frozen=True)
-class PipeProgress:
+class PipeProgress(Progress):
     """The progress of a child process, sent to its parent."""
 
     parent: Connection
 
     def advance(self) -> None:
         self.parent.send(None)
-
-    def close(self) -> None:
-        """The parent closes what it shows."""
 
 
 @dataclass
@@ -242,7 +240,8 @@ class _Batch:
 
     def _open(self, team: str, given: Location, copies: Copies, opened: ExitStack) -> Collected[Any]:
         """The predictions of a team, fetched and unpacked; workers on other machines can fetch them too."""
-        limit = max(MAX_BYTES, self.task.challenge.submission_bytes(list(self.task.shapes.values())))
+        shapes = [checked.shapes for checked in self.task.checked.values()]
+        limit = max(MAX_BYTES, self.task.challenge.submission_bytes(shapes))
         path = copies.local(given, max_bytes=limit)
         unpacked = self.output.folder / _UNPACKED_FOLDER / team
         unpacked.mkdir(parents=True, exist_ok=True)
@@ -339,7 +338,8 @@ def unit_scorer(
     copies: Copies,
 ) -> Callable[[str], Mapping[str, TeamCaseOutcome]]:
     """The function that scores a unit, given its name. It is sent to other machines with all that it uses."""
-    challenge, references, digests = task.challenge, task.references, task.digests
+    challenge, references = task.challenge, task.references
+    digests = {case: checked.digest for case, checked in task.checked.items()}
     libraries = tuple(challenge.libraries)
 
     def score(name: str) -> Mapping[str, TeamCaseOutcome]:
@@ -407,7 +407,7 @@ def find_teams(submissions: Location) -> tuple[Mapping[str, Location], Mapping[s
             LOG.info("left out: '%s' is neither a folder nor an archive (%s)", shown, ", ".join(ARCHIVE_ENDINGS))
         elif is_link:
             refused[shown] = f"'{shown}' is a symbolic link; put the folder or archive itself there."
-        elif not is_printable(name):
+        elif not name.isprintable():
             refused[shown] = f"'{shown}' has unprintable characters in its name; rename it."
         elif len(team.encode()) > _LONGEST_NAME:
             refused[shown] = f"'{shown}' is too long for the name of a team."

@@ -19,7 +19,7 @@ from typing import Any, ClassVar, TypeAlias
 
 from podium.errors import StorageError, SubmissionError, UsageError
 from podium.packages import require
-from podium.readers.archives import MemberNames
+from podium.readers.archives import Members
 from podium.readers.files import MAX_ENTRIES, escape_for_display
 
 DEFAULT_CACHE = Path(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "podium")  # noqa: PTH111
@@ -276,7 +276,7 @@ def _digest(url: Url) -> str:
     return hashlib.sha256(str(url).encode()).hexdigest()[:32]
 
 
-class _ObjectNames(MemberNames):
+class _ObjectNames(Members):
     """The names of a remote folder, checked and counted as those of an archive are."""
 
     kind: ClassVar[str] = "folder"

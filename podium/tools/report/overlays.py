@@ -209,7 +209,7 @@ class OverlaySource:
                 raise UsageError(f"{label} has the case '{row}', which this ground truth does not have.")
             rows[case] = row
         challenge = self.task.challenge
-        limit = challenge.submission_bytes(list(self.task.shapes.values()))
+        limit = challenge.submission_bytes([each.shapes for each in self.task.checked.values()])
         with open_submission(submission, max_bytes=limit, shape=self.task.folder.common.submission) as opened:
             collected = challenge.pair(opened, self.task.references.keys())
             missing = sorted(set(rows) - set(collected.predictions))

@@ -199,7 +199,7 @@ def render(drawings: Drawings, viewer: Sequence[str] = (), **content: Any) -> Re
     scripts = [*([_library()] if is_live else []), _template("page.js")]
     if viewer:
         scripts += [viewer[0], f"{viewer[1]}\n{_template('viewer.js')}"]
-    no_charts = missing_packages("vl-convert-python", extra="report").replace("This command", "A page with charts")
+    no_charts = missing_packages("vl-convert-python", extra="report", what="A page with charts")
     style = f"{stylesheet_variables()}{_template('page.css')}"
     # The browser runs these scripts and this style alone; nothing is loaded or evaluated.
     hashes = [f"'sha256-{b64encode(sha256(each.encode()).digest()).decode()}'" for each in (style, *scripts)]

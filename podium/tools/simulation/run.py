@@ -27,7 +27,7 @@ from podium.packages import SimpleITK as sitk
 from podium.platform.jobs import case_of
 from podium.readers.files import SafeFile
 from podium.readers.formats import VOLUME_ENDINGS
-from podium.readers.volumes import read_label_volume, read_mask_volume
+from podium.readers.volumes import read_mask_volume, read_volume
 from podium.sandbox.client import decoders, ensure_decoders
 from podium.tools.simulation.algorithms import OUTPUT_FOLDER, Algorithm, StepFailedError, find_algorithm
 from podium.tools.simulation.scribbles import Scribbles, Strategy, correct, read_scribbles, strategy_of, write_scribbles
@@ -181,7 +181,7 @@ class CaseRun:
         self.case, self.plan, self.algorithm = case, plan, algorithm
         self.folder = plan.output / case.name
         self.strategy = plan.strategy or strategy_of(case.number)
-        labels = read_label_volume(case.reference).labels
+        labels = read_volume(case.reference).labels
         self.reference: Mask = labels != 0
 
     def run(self) -> Iterator[StepOutcome]:
@@ -362,7 +362,7 @@ def read_step(case: ImageCase, simulation: Path, number: int) -> Step:
         number=number,
         pet=sitk.GetArrayFromImage(pet),
         spacing=pet.GetSpacing(),
-        reference=read_label_volume(case.reference).labels != 0,
+        reference=read_volume(case.reference).labels != 0,
         prediction=None if prediction is None else _read_mask(prediction),
         scribbles=scribbles,
         new=Scribbles(scribbles.tumor[len(before.tumor) :], scribbles.background[len(before.background) :]),
