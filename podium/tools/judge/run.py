@@ -451,20 +451,16 @@ def _provenance(
 
 def order_warning(outcomes: Sequence[TeamVerdict]) -> str | None:
     """A warning if the order of the teams by lower bound differs from that by score; teams may share a place."""
-    teams = [each.team for each in outcomes if each.score_final is not None]
-    by_score = _places([each.score_final for each in outcomes if each.score_final is not None])
-    by_bound = _places([each.lower_bound for each in outcomes if each.lower_bound is not None])
+    by_score = _order({each.team: each.score_final for each in outcomes if each.score_final is not None})
+    by_bound = _order({each.team: each.lower_bound for each in outcomes if each.lower_bound is not None})
     if by_score == by_bound:
         return None
     return (
-        "Warning: the order of the teams depends on suspicious or failed verdicts. By score: "
-        f"{_in_order(teams, by_score)}. By lower bound: {_in_order(teams, by_bound)}."
+        "Warning: the order of the teams depends on suspicious or failed verdicts. "
+        f"By score: {by_score}. By lower bound: {by_bound}."
     )
 
 
-def _places(values: Sequence[float]) -> list[int]:
-    return [1 + sum(other > value for other in values) for value in values]
-
-
-def _in_order(teams: Sequence[str], places: Sequence[int]) -> str:
-    return ", ".join(f"{place} {escape_for_display(team)}" for place, team in sorted(zip(places, teams, strict=True)))
+def _order(scores: Mapping[str, float]) -> str:
+    places = sorted((1 + sum(other > score for other in scores.values()), team) for team, score in scores.items())
+    return ", ".join(f"{place} {escape_for_display(team)}" for place, team in places)
