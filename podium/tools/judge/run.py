@@ -29,15 +29,7 @@ from podium.platform.metrics_file import METRICS_FILE, MetricsFile, read_metrics
 from podium.platform.privacy import PerCase, published_results
 from podium.readers.files import escape_for_display
 from podium.sandbox.client import decoders
-from podium.tools.judge.asking import (
-    AnswerCache,
-    Asker,
-    CostEstimate,
-    DryRunAsker,
-    JudgeStopped,
-    Meter,
-    by_count,
-)
+from podium.tools.judge.asking import AnswerCache, Asker, DryRunAsker, JudgeStopped, Meter, by_count
 from podium.tools.judge.engine import PACKAGE, PINNED_VERSION, Engine, check_installed, prompt_hash
 from podium.tools.judge.judging import (
     CONFIDENTIAL,
@@ -157,20 +149,18 @@ def judge(request: Request) -> list[TeamVerdict]:
     return [*written, *prepared.unusable]
 
 
-def estimate(request: Request) -> CostEstimate:
-    """The questions a run would ask, as far as they are known without the answers. No server is needed."""
+def estimate(request: Request) -> Meter:
+    """What a run would ask, as far as that is known without the answers. No server is needed."""
     check_installed()
     teams = find_teams(request.targets, submissions=request.submissions)
     with open_references(request.references) as folder:
         prepared = _prepare(request, teams, folder)
         cache = _cache(request, prepared.judge.model or "") if request.cache.exists() else None
-        asker, meter = DryRunAsker(cache), _meter(prepared.judge)
-        _judge_pairs(prepared, asker, meter, no_progress)
+        meter = _meter(prepared.judge)
+        _judge_pairs(prepared, DryRunAsker(cache, meter), meter, no_progress)
         if cache:
             cache.close()
-        found = asker.estimate
-        found.cost = meter.cost(prompt_tokens=found.prompt_tokens, answer_tokens=found.answer_tokens)
-        return found
+        return meter
 
 
 # Preparing: nothing is asked before everything is checked.
