@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parents[3]
 
 
 class ServeProcess:
-    """A server that answers once this is made."""
+    """A server that answers once this is made, and is gone when the context ends."""
 
     def __init__(self, folder: Path, *options: str | Path, port: int = 0) -> None:
         command = [sys.executable, "-m", "podium", "arena", "serve", folder, "--port", str(port), *options]
@@ -32,6 +32,13 @@ class ServeProcess:
         assert self.process.stdout.readline() == "Press Ctrl-C to stop it; every confirmed vote is on disk.\n"
         # It listens before it heeds signals: SIGTERM would end it without a word until it has answered.
         assert httpx.get(self.address, timeout=60, verify=False).status_code == 401
+
+    def __enter__(self) -> "ServeProcess":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.process.kill()
+        self.process.communicate()
 
     def kill(self) -> None:
         """What no program can prepare for."""

@@ -239,10 +239,7 @@ def test_a_stranger_is_told_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         ("/etc/passwd", "holds the absolute path '/etc/passwd'."),
         ("a//b", "holds 'a//b', which is not the name of a file."),
         ("./case_000.txt", "holds './case_000.txt', which is not the name of a file."),
-        ("C:\\x", "a Windows path; use forward slashes."),
         ("case_000.txt/more", "uses the path of 'case_000.txt/more' for both a file and a folder."),
-        ("/".join("abcdefghijklmnopq"), "deeper than 16 folders."),
-        ("n" * 300, "holds a name that is too long: "),
     ],
 )
 def test_hostile_names_are_refused(store: ObjectStore, tmp_path: Path, key: str, sentence: str) -> None:
