@@ -2,7 +2,6 @@
 
 import os
 import re
-import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -40,18 +39,10 @@ class ServeProcess:
         self.process.kill()
         self.process.communicate()
 
-    def kill(self) -> None:
-        """What no program can prepare for."""
-        self._end(signal.SIGKILL)
-
     def stop(self) -> str:
         """As a service manager would; what the server had to complain about."""
-        return self._end(signal.SIGTERM)
-
-    def _end(self, number: signal.Signals) -> str:
-        self.process.send_signal(number)
-        _, complaints = self.process.communicate(timeout=60)
-        return complaints
+        self.process.terminate()
+        return self.process.communicate(timeout=60)[1]
 
 
 @contextmanager

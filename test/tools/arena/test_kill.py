@@ -102,23 +102,22 @@ def test_every_vote_answered_with_success_survives_kill_9_exactly_once(tmp_path:
     voters = [Voter(name) for name in made.tokens]
     moments = random.Random(7)
     for number in range(ROUNDS):
-        server = ServeProcess(tmp_path)
-        if number == 0:
-            for voter in voters:
-                voter.enter(server.port, made.tokens[voter.name])
-        before = sum(len(voter.acknowledged) for voter in voters)
-        threads = [threading.Thread(target=voter.vote, args=(server.port,)) for voter in voters]
-        for thread in threads:
-            thread.start()
-        # However slow the machine is: something was answered in every round, and an undo in the last one at the latest.
-        while (
-            sum(len(voter.acknowledged) for voter in voters) == before
-            or (number == ROUNDS - 1 and not any(voter.undone for voter in voters))
-        ) and any(map(threading.Thread.is_alive, threads)):
-            time.sleep(0.01)
-        time.sleep(moments.uniform(0.1, 0.6))
-        assert server.process.poll() is None
-        server.kill()
+        with ServeProcess(tmp_path) as server:
+            if number == 0:
+                for voter in voters:
+                    voter.enter(server.port, made.tokens[voter.name])
+            before = sum(len(voter.acknowledged) for voter in voters)
+            threads = [threading.Thread(target=voter.vote, args=(server.port,)) for voter in voters]
+            for thread in threads:
+                thread.start()
+            # On any machine: something was answered in every round, and an undo in the last one at the latest.
+            while (
+                sum(len(voter.acknowledged) for voter in voters) == before
+                or (number == ROUNDS - 1 and not any(voter.undone for voter in voters))
+            ) and any(map(threading.Thread.is_alive, threads)):
+                time.sleep(0.01)
+            time.sleep(moments.uniform(0.1, 0.6))
+            assert server.process.poll() is None
         for thread in threads:
             thread.join()
         assert [failure for voter in voters for failure in voter.failures] == []
