@@ -387,7 +387,7 @@ def arena_result(  # noqa: PLR0913  (votes, rules, and what goes with them)
 
 
 def result_to_json(result: ArenaResult) -> str:
-    """The content of arena.json, the same bytes for the same result."""
+    """The content of arena.json; equal results give equal bytes."""
     document = result_adapter().dump_python(result, mode="json")
     return json.dumps(document, indent=2, sort_keys=True, allow_nan=False, ensure_ascii=False) + "\n"
 
