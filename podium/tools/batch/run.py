@@ -28,14 +28,7 @@ from podium.evaluation import (
     write_evaluation,
 )
 from podium.execution.children import FORK, fork, how_it_ended
-from podium.execution.executor import (
-    CaseOutcome,
-    Executor,
-    OverallProgress,
-    ProgressFactory,
-    attempt,
-    no_progress,
-)
+from podium.execution.executor import CaseOutcome, Executor, OverallProgress, ProgressFactory, attempt, no_progress
 from podium.execution.processes import Processes
 from podium.figures import Figures
 from podium.kernel import TEAMS_OOM_SCORE

@@ -16,15 +16,7 @@ from PIL import Image
 from podium.tools.arena import voting
 from podium.tools.arena.raters import find_visitor, invite, invite_organiser, open_session
 from podium.tools.arena.settings import ArenaSettings, write_settings
-from podium.tools.arena.store import (
-    PICTURES,
-    VOLUME_FILE,
-    OpenArena,
-    Picture,
-    VoteAnswer,
-    read_ballots,
-    write_contents,
-)
+from podium.tools.arena.store import PICTURES, VOLUME_FILE, OpenArena, Picture, VoteAnswer, read_ballots, write_contents
 from podium.tools.arena.voting import Matchup
 
 
