@@ -142,11 +142,11 @@ class RatingPoint(NamedTuple):
     change: float | None
 
 
-def rating_course(ballots: Sequence[Ballot], methods: Sequence[str], *, points: int = 10) -> list[RatingPoint]:
+def rating_course(ballots: Sequence[Ballot], methods: Sequence[str]) -> list[RatingPoint]:
     """How the ratings converge: after each tenth of the votes."""
     votes = counted(ballots)
     course: list[RatingPoint] = []
-    for end in sorted({len(votes) * point // points for point in range(1, points + 1)} - {0}):
+    for end in sorted({len(votes) * tenth // 10 for tenth in range(1, 11)} - {0}):
         ratings = bradley_terry(votes[:end], methods).ratings
         changes = (abs(ratings[name] - course[-1].ratings[name]) for name in methods) if course else ()
         course.append(RatingPoint(end, ratings, max(changes, default=None)))

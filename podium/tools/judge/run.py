@@ -356,14 +356,13 @@ def _finish(
     request: Request, prepared: _PreparedRun, reports: TeamReports, judged: Mapping[Key, JudgedPair], host: str
 ) -> TeamVerdict:
     name, evaluation = reports.team.name, reports.evaluation
-    cases = {result.case: case_figures(judged[name, result.case]) for result in evaluation.results}
-    counted = list(cases.values())
-    doubts = count_doubts(counted)
-    complete = doubts.failure_share <= prepared.judge.failure_threshold
+    cases = [case_figures(judged[name, result.case]) for result in evaluation.results]
+    doubts = count_doubts(cases)
+    is_complete = doubts.failure_share <= prepared.judge.failure_threshold
     final: dict[str, Any] = {}
-    if complete:
+    if is_complete:
         final = final_figures(
-            radfact_aggregates(counted),
+            radfact_aggregates(cases),
             captioning=evaluation.aggregates["captioning"],
             rule=prepared.settings.clinical,
             weights=prepared.settings.weights,
@@ -372,14 +371,11 @@ def _finish(
         [
             result.model_copy(
                 update={
-                    "metrics": {
-                        **result.metrics,
-                        "radfact": cases[result.case].row(keep_evidence=request.keep_evidence),
-                    },
-                    "warnings": tuple(dict.fromkeys((*result.warnings, *cases[result.case].warnings()))),
+                    "metrics": {**result.metrics, "radfact": case.row(keep_evidence=request.keep_evidence)},
+                    "warnings": tuple(dict.fromkeys((*result.warnings, *case.warnings()))),
                 }
             )
-            for result in evaluation.results
+            for result, case in zip(evaluation.results, cases, strict=True)
         ],
         per_case=prepared.per_case,
         key=prepared.task.digest,
@@ -396,7 +392,7 @@ def _finish(
                 decimals=common.published_decimals,
             ),
             "settings": {**evaluation.settings, "reports": prepared.settings.model_dump(mode="json")},
-            "provenance": {"judge": _provenance(prepared.settings, counted, doubts, host=host)},
+            "provenance": {"judge": _provenance(prepared.settings, cases, doubts, host=host)},
             "results": rows,
         }
     )
@@ -411,7 +407,7 @@ def _finish(
         score_final=final.get("score_final"),
         lower_bound=final.get("score_final_lower_bound"),
         doubts=doubts,
-        problem=None if complete else OrganiserError(too_many_failed),
+        problem=None if is_complete else OrganiserError(too_many_failed),
     )
 
 
