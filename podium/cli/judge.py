@@ -64,7 +64,7 @@ def judge(options: JudgeOptions) -> int:
         found = run.estimate(request)
         print(
             f"About {found.calls:,} calls with {found.prompt_tokens:,} prompt and {found.answer_tokens:,} answer "
-            f"tokens; {found.cached:,} answers are in the cache."
+            f"tokens; {found.hits:,} answers are in the cache."
             + ("" if found.cost is None else f" The calls would cost about {found.cost:.2f}.")
         )
         return 0

@@ -293,11 +293,6 @@ class TableCase:
     def rows(self) -> Sequence[Row]:
         return self.table.rows_of(self.case)
 
-    def content(self) -> object:
-        """What this case depends on: the other rows of the table do not matter."""
-        rows = [(row.line, row.cells) for row in self.table.rows.get(self.case, ())]
-        return self.table.label, self.case, rows, self.table.broken.get(self.case)
-
 
 def prediction_reader(values: Sequence[ValueSettings]) -> ReadTable:
     """How the predictions of these values are read from a table."""

@@ -86,18 +86,16 @@ def rater_figures(ballots: Sequence[Ballot], methods: Sequence[str]) -> tuple[Ra
 
 def rater_agreements(ballots: Sequence[Ballot]) -> tuple[Agreement, ...]:
     """Of every two raters who share a matchup."""
-    judged: defaultdict[str, dict[SeenMatchup, str]] = defaultdict(dict)
-    for ballot in counted(ballots):
-        judged[ballot.rater].setdefault(seen_matchup(ballot), preferred(ballot))
+    shared: defaultdict[tuple[str, str], list[tuple[str, str]]] = defaultdict(list)
+    for by_rater in first_answers(ballots).values():
+        for (one, mine), (other, theirs) in combinations(sorted(by_rater.items()), 2):
+            shared[one, other].append((mine, theirs))
     found = []
-    for one, other in combinations(sorted(judged), 2):
-        shared = judged[one].keys() & judged[other].keys()
-        answers = [(judged[one][matchup], judged[other][matchup]) for matchup in shared]
-        if answers:
-            agreeing = sum(mine == theirs for mine, theirs in answers)
-            ties, their_ties = (column.count("") / len(answers) for column in zip(*answers, strict=True))
-            defined = None if ties == their_ties == 1 else kappa(agreeing / len(answers), ties, their_ties)
-            found.append(Agreement(raters=(one, other), shared=len(shared), agreeing=agreeing, kappa=defined))
+    for raters, answers in sorted(shared.items()):
+        agreeing = sum(mine == theirs for mine, theirs in answers)
+        ties, their_ties = (column.count("") / len(answers) for column in zip(*answers, strict=True))
+        defined = None if ties == their_ties == 1 else kappa(agreeing / len(answers), ties, their_ties)
+        found.append(Agreement(raters=raters, shared=len(answers), agreeing=agreeing, kappa=defined))
     return tuple(found)
 
 
@@ -148,6 +146,14 @@ def seen_matchup(ballot: Ballot) -> SeenMatchup:
 def preferred(ballot: Ballot) -> str:
     """The method that was chosen, "" for a tie."""
     return {"left": ballot.left, "right": ballot.right}.get(ballot.answer, "")
+
+
+def first_answers(ballots: Iterable[Ballot]) -> Mapping[SeenMatchup, Mapping[str, str]]:
+    """What each rater of a matchup preferred when it was first shown."""
+    found: defaultdict[SeenMatchup, dict[str, str]] = defaultdict(dict)
+    for ballot in counted(ballots):
+        found[seen_matchup(ballot)].setdefault(ballot.rater, preferred(ballot))
+    return found
 
 
 def kappa(agreed: FloatsT, ties: FloatsT, their_ties: FloatsT) -> FloatsT:
@@ -240,12 +246,11 @@ class ArenaAgreement:
 
 def arena_agreement(ballots: Sequence[Ballot], methods: Sequence[str]) -> ArenaAgreement:
     raters = tuple(_one(mine, methods) for mine in _by_rater(ballots).values())
-    judged: defaultdict[SeenMatchup, dict[str, str]] = defaultdict(dict)  # the first answer of each rater
-    for ballot in counted(ballots):
-        matchup = seen_matchup(ballot)
-        named = {matchup[1]: "first", matchup[2]: "second", "": "tie"}
-        judged[matchup].setdefault(ballot.rater, named[preferred(ballot)])
-    units = [list(by_rater.values()) for by_rater in judged.values() if len(by_rater) > 1]
+    units = [
+        [{first: "first", second: "second", "": "tie"}[answer] for answer in by_rater.values()]
+        for (_, first, second), by_rater in first_answers(ballots).items()
+        if len(by_rater) > 1
+    ]
     left = _sum(one.chose_left for one in raters)
     return ArenaAgreement(
         krippendorff_alpha=nominal_alpha(units, _MIRRORED),

@@ -12,8 +12,7 @@ import numpy as np
 
 from podium.metrics import Floats
 from podium.metrics.resampling import Resamples
-from podium.tools.arena.agreement import SeenMatchup, kappa, preferred, seen_matchup
-from podium.tools.arena.ratings import counted
+from podium.tools.arena.agreement import first_answers, kappa, preferred, seen_matchup
 from podium.tools.arena.store import Ballot
 from podium.tools.ranking.calibration import Aspect, Measured
 from podium.tools.ranking.statistics import percentile_interval
@@ -134,9 +133,7 @@ def count_votes(seen: Sequence[SeenByBoth]) -> CaseCounts:
 def count_clinicians(ballots: Sequence[Ballot]) -> CaseCounts:
     """Two raters on one matchup, and one rater on a matchup that was repeated."""
     found: defaultdict[str, Counter[str]] = defaultdict(Counter)
-    answers: defaultdict[SeenMatchup, dict[str, str]] = defaultdict(dict)
-    for ballot in counted(ballots):
-        answers[seen_matchup(ballot)].setdefault(ballot.rater, preferred(ballot))
+    answers = first_answers(ballots)
     for matchup, by_rater in answers.items():
         for one, other in combinations(by_rater.values(), 2):
             found[matchup[0]].update({"shared": 1, "same shared": int(one == other)})

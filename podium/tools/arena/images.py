@@ -60,7 +60,7 @@ Codes = NDArray[np.uint16]
 
 _PNG_COMPRESSION = 4  # 6 takes a third more time and saves a hundredth
 _ISAL_LEVEL = 3
-_ZLIB_LEVEL = 2  # noise hardly packs any better at higher ones
+_ZLIB_LEVEL = 2  # higher levels make noise no smaller
 _GZIP = 31  # zlib's window code
 
 

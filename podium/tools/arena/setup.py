@@ -18,15 +18,7 @@ from podium.platform.submission import open_submission
 from podium.tools.arena.images import find_cases, prepare
 from podium.tools.arena.raters import Invitation, invite_organiser
 from podium.tools.arena.settings import ArenaSettings, write_settings
-from podium.tools.arena.store import (
-    DATABASE,
-    PICTURES,
-    Picture,
-    Store,
-    clean_text,
-    new_folder,
-    write_contents,
-)
+from podium.tools.arena.store import DATABASE, PICTURES, Picture, Store, clean_text, new_folder, write_contents
 from podium.tools.ranking.result import Ranking, ranking_from_json
 
 BEST = 7  # as the rules of the reports challenge say
@@ -122,16 +114,12 @@ def init(folder: Path, sources: Sources, settings: ArenaSettings) -> NewArena:
 
 def _prepare(images: Mapping[str, Sequence[Path]], target: Path) -> dict[str, list[Picture]]:
     """The pictures of every case, under random names."""
-    pictures: dict[str, list[Picture]] = {}
-    progress = show_progress("Preparing images", sum(map(len, images.values())))
-    try:
+    pictures: dict[str, list[Picture]] = {case: [] for case in images}
+    with closing(show_progress("Preparing images", sum(map(len, images.values())))) as progress:
         for case, paths in images.items():
-            pictures[case] = []
             for path in paths:
                 pictures[case].append(prepare(path, target / secrets.token_hex(16)))
                 progress.advance()
-    finally:
-        progress.close()
     return pictures
 
 
@@ -237,8 +225,8 @@ def collect_reports(submission: Path, *, cases: Collection[str]) -> tuple[dict[s
     """A team's reports of `cases`, found by name as the challenge finds them; reports of other cases are ignored.
 
     Returns the texts by case, and for the organiser why a text is empty, by case. A case without a usable report gets
-    an empty one. A submission that cannot be opened, or that has no report of any
-    of these cases, is refused: it is the wrong folder, and the arena would consist of empty reports.
+    an empty one. A submission that cannot be opened, or that has no report of any of these cases, is refused: it is the
+    wrong folder, and the arena would consist of empty reports.
     """
     files = ReportsChallenge("reports", ReportsTables())
     texts: dict[str, str] = {}
@@ -248,19 +236,14 @@ def collect_reports(submission: Path, *, cases: Collection[str]) -> tuple[dict[s
         with open_submission(submission, max_bytes=limit) as opened:
             collected = files.pair(opened, cases)
             for case in sorted(cases):
-                texts[case] = ""
-                if case in collected.refused:
-                    problems[case] = collected.refused[case]
-                elif case not in collected.predictions:
-                    problems[case] = "There is no report of this case."
-                else:
+                texts[case], problem = "", collected.refused.get(case, "There is no report of this case.")
+                if case in collected.predictions:
                     try:
-                        texts[case] = files.read(collected.predictions[case])
+                        texts[case], problem = files.read(collected.predictions[case]), "The report is empty."
                     except Refused as refusal:
-                        problems[case] = str(refusal)
-                    else:
-                        if not texts[case].strip():
-                            problems[case] = "The report is empty."
+                        problem = str(refusal)
+                if not texts[case].strip():
+                    problems[case] = problem
     except (SubmissionError, Refused) as fault:
         raise UsageError(f"The reports in {submission} cannot be read: {fault}") from None
     if not collected.predictions and not collected.refused:
@@ -276,8 +259,7 @@ def blind_report(text: str) -> str:
 
     Unicode NFKC (full-width letters, ligatures and the like become plain ones), at most three combining marks on a
     letter, runs of spaces as one, plain quotes, dashes and bullets, neither blank lines nor spaces before a line or a
-    full stop.
-    Removing a character may let its neighbours compose, hence NFKC twice.
+    full stop. Removing a character may let its neighbours compose, hence NFKC twice.
     """
     plain = unicodedata.normalize("NFKC", clean_text(unicodedata.normalize("NFKC", text)))
     lines = _SPACES.sub(" ", clean_text(_limit_marks(plain))).translate(_PLAIN)

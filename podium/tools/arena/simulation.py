@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import combinations
 from statistics import fmean
 from typing import Literal
 
@@ -13,6 +12,7 @@ from podium.tools.arena.settings import ArenaSettings
 from podium.tools.arena.standing import RatingName, intervals_separate, standing, vote_conditions
 from podium.tools.arena.store import Ballot, VoteAnswer
 from podium.tools.arena.voting import MatchupPlanner, Planned
+from podium.tools.ranking.statistics import tau_b
 
 VOTES_BETWEEN_CHECKS = 10
 
@@ -101,7 +101,7 @@ def play(scenario: Scenario, seed: Sequence[int]) -> Played:
         teams_of_rank_1=len(rank_1),
         is_in_first_group=true_order[0] in first_group,
         first_group=len(first_group),
-        tau=kendall_tau(orders["elo-averaged"], true_order),
+        tau=float(tau_b(*(np.argsort(order) for order in (orders["elo-averaged"], true_order)))),
     )
 
 
@@ -121,12 +121,6 @@ def summarise(gap_points: float, played: Sequence[Played]) -> SimulationSummary:
         unfinished=fmean(one.ended == "unfinished" for one in played),
         mean_tau=fmean(one.tau for one in played),
     )
-
-
-def kendall_tau(order: Sequence[str], true_order: Sequence[str]) -> float:
-    """Pairs in the same order minus pairs in the opposite order, divided by all pairs."""
-    place = {name: index for index, name in enumerate(true_order)}
-    return fmean(1 if place[one] < place[other] else -1 for one, other in combinations(order, 2))
 
 
 def _stopped(votes: Sequence[Ballot], names: Sequence[str], rules: ArenaSettings) -> Literal["apart", "budget"] | None:

@@ -142,11 +142,11 @@ class RatingPoint(NamedTuple):
     change: float | None
 
 
-def rating_course(ballots: Sequence[Ballot], methods: Sequence[str], *, points: int = 10) -> list[RatingPoint]:
+def rating_course(ballots: Sequence[Ballot], methods: Sequence[str]) -> list[RatingPoint]:
     """How the ratings converge: after each tenth of the votes."""
     votes = counted(ballots)
     course: list[RatingPoint] = []
-    for end in sorted({len(votes) * point // points for point in range(1, points + 1)} - {0}):
+    for end in sorted({len(votes) * tenth // 10 for tenth in range(1, 11)} - {0}):
         ratings = bradley_terry(votes[:end], methods).ratings
         changes = (abs(ratings[name] - course[-1].ratings[name]) for name in methods) if course else ()
         course.append(RatingPoint(end, ratings, max(changes, default=None)))
@@ -387,7 +387,7 @@ def arena_result(  # noqa: PLR0913  (votes, rules, and what goes with them)
 
 
 def result_to_json(result: ArenaResult) -> str:
-    """The content of arena.json, the same bytes for the same result."""
+    """The content of arena.json; equal results give equal bytes."""
     document = result_adapter().dump_python(result, mode="json")
     return json.dumps(document, indent=2, sort_keys=True, allow_nan=False, ensure_ascii=False) + "\n"
 

@@ -355,8 +355,8 @@ class RaterLine(NamedTuple):
     revoked: bool
     invited_at: float
     last_vote_at: float | None
-    email: str = ""
-    language: str = ""
+    email: str
+    language: str
 
 
 class VoteRecord(NamedTuple):

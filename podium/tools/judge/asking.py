@@ -99,7 +99,7 @@ class AnswerCache:
 
 
 class Meter:
-    """Counts what a run costs. Thread-safe.
+    """Counts what a run costs, or would cost. Thread-safe.
 
     Prices are in the currency of the price list, per million tokens; without prices only tokens are counted.
     """
@@ -131,14 +131,14 @@ class Meter:
             f"{self.calls} calls, {self.hits} from the cache, {self.failures} failed, "
             f"{self.prompt_tokens + self.answer_tokens:,} tokens"
         )
-        cost = self.cost(prompt_tokens=self.prompt_tokens, answer_tokens=self.answer_tokens)
-        return counts if cost is None else f"{counts}, cost {cost:.2f}"
+        return counts if self.cost is None else f"{counts}, cost {self.cost:.2f}"
 
-    def cost(self, *, prompt_tokens: int, answer_tokens: int) -> float | None:
+    @property
+    def cost(self) -> float | None:
         """In the currency of the prices; None without prices."""
         if not any(self._prices):
             return None
-        return (prompt_tokens * self._prices[0] + answer_tokens * self._prices[1]) / 1e6
+        return (self.prompt_tokens * self._prices[0] + self.answer_tokens * self._prices[1]) / 1e6
 
 
 def by_count(reasons: Counter[str]) -> str:
@@ -148,38 +148,25 @@ def by_count(reasons: Counter[str]) -> str:
     )
 
 
-@dataclass
-class CostEstimate:
-    """Questions not in the cache, and approximately how many tokens they and their answers take.
+class DryRunAsker:
+    """Answers from the cache; other questions as if every sentence were one finding and nothing were entailed.
 
-    `cost` is in the currency of the price list, None where no price is configured.
+    The meter counts these as calls, with approximately the tokens that they and their answers take.
     """
 
-    calls: int = 0
-    cached: int = 0
-    prompt_tokens: int = 0
-    answer_tokens: int = 0
-    cost: float | None = None
-
-
-class DryRunAsker:
-    """Answers from the cache; other questions as if every sentence were one finding and nothing were entailed."""
-
-    def __init__(self, cache: AnswerCache | None) -> None:
-        self.estimate = CostEstimate()
-        self._cache = cache
-        self._lock = threading.Lock()
+    def __init__(self, cache: AnswerCache | None, meter: Meter) -> None:
+        self._cache, self._meter = cache, meter
 
     def ask(self, messages: Sequence[Message], response_format: ResponseFormat) -> JudgeReply:
         known = self._cache.get(self._cache.key(messages, response_format)) if self._cache else None
-        content = known.content if known else _made_up(messages[-1].content, response_format["json_schema"]["name"])
-        with self._lock:
-            if known:
-                self.estimate.cached += 1
-            else:
-                self.estimate.calls += 1
-                self.estimate.prompt_tokens += sum(len(m.content) for m in messages) // _CHARACTERS_PER_TOKEN
-                self.estimate.answer_tokens += len(json.dumps(content)) // _CHARACTERS_PER_TOKEN
+        if known:
+            self._meter.found()
+            return known
+        content = _made_up(messages[-1].content, response_format["json_schema"]["name"])
+        self._meter.answered(
+            prompt_tokens=sum(len(message.content) for message in messages) // _CHARACTERS_PER_TOKEN,
+            answer_tokens=len(json.dumps(content)) // _CHARACTERS_PER_TOKEN,
+        )
         return JudgeReply(content=content, day="")
 
 

@@ -78,7 +78,7 @@ class JudgeComparison:
     podium_version: str = __version__
 
     def to_json(self) -> str:
-        """The same bytes for the same result."""
+        """Equal results give equal bytes."""
         return json.dumps(asdict(self), indent=2, allow_nan=False, ensure_ascii=False) + "\n"
 
 

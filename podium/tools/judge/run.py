@@ -29,15 +29,7 @@ from podium.platform.metrics_file import METRICS_FILE, MetricsFile, read_metrics
 from podium.platform.privacy import PerCase, published_results
 from podium.readers.files import escape_for_display
 from podium.sandbox.client import decoders
-from podium.tools.judge.asking import (
-    AnswerCache,
-    Asker,
-    CostEstimate,
-    DryRunAsker,
-    JudgeStopped,
-    Meter,
-    by_count,
-)
+from podium.tools.judge.asking import AnswerCache, Asker, DryRunAsker, JudgeStopped, Meter, by_count
 from podium.tools.judge.engine import PACKAGE, PINNED_VERSION, Engine, check_installed, prompt_hash
 from podium.tools.judge.judging import (
     CONFIDENTIAL,
@@ -157,20 +149,18 @@ def judge(request: Request) -> list[TeamVerdict]:
     return [*written, *prepared.unusable]
 
 
-def estimate(request: Request) -> CostEstimate:
-    """The questions a run would ask, as far as they are known without the answers. No server is needed."""
+def estimate(request: Request) -> Meter:
+    """What a run would ask, as far as that is known without the answers. No server is needed."""
     check_installed()
     teams = find_teams(request.targets, submissions=request.submissions)
     with open_references(request.references) as folder:
         prepared = _prepare(request, teams, folder)
         cache = _cache(request, prepared.judge.model or "") if request.cache.exists() else None
-        asker, meter = DryRunAsker(cache), _meter(prepared.judge)
-        _judge_pairs(prepared, asker, meter, no_progress)
+        meter = _meter(prepared.judge)
+        _judge_pairs(prepared, DryRunAsker(cache, meter), meter, no_progress)
         if cache:
             cache.close()
-        found = asker.estimate
-        found.cost = meter.cost(prompt_tokens=found.prompt_tokens, answer_tokens=found.answer_tokens)
-        return found
+        return meter
 
 
 # Preparing: nothing is asked before everything is checked.
@@ -366,14 +356,13 @@ def _finish(
     request: Request, prepared: _PreparedRun, reports: TeamReports, judged: Mapping[Key, JudgedPair], host: str
 ) -> TeamVerdict:
     name, evaluation = reports.team.name, reports.evaluation
-    cases = {result.case: case_figures(judged[name, result.case]) for result in evaluation.results}
-    counted = list(cases.values())
-    doubts = count_doubts(counted)
-    complete = doubts.failure_share <= prepared.judge.failure_threshold
+    cases = [case_figures(judged[name, result.case]) for result in evaluation.results]
+    doubts = count_doubts(cases)
+    is_complete = doubts.failure_share <= prepared.judge.failure_threshold
     final: dict[str, Any] = {}
-    if complete:
+    if is_complete:
         final = final_figures(
-            radfact_aggregates(counted),
+            radfact_aggregates(cases),
             captioning=evaluation.aggregates["captioning"],
             rule=prepared.settings.clinical,
             weights=prepared.settings.weights,
@@ -382,14 +371,11 @@ def _finish(
         [
             result.model_copy(
                 update={
-                    "metrics": {
-                        **result.metrics,
-                        "radfact": cases[result.case].row(keep_evidence=request.keep_evidence),
-                    },
-                    "warnings": tuple(dict.fromkeys((*result.warnings, *cases[result.case].warnings()))),
+                    "metrics": {**result.metrics, "radfact": case.row(keep_evidence=request.keep_evidence)},
+                    "warnings": tuple(dict.fromkeys((*result.warnings, *case.warnings()))),
                 }
             )
-            for result in evaluation.results
+            for result, case in zip(evaluation.results, cases, strict=True)
         ],
         per_case=prepared.per_case,
         key=prepared.task.digest,
@@ -406,7 +392,7 @@ def _finish(
                 decimals=common.published_decimals,
             ),
             "settings": {**evaluation.settings, "reports": prepared.settings.model_dump(mode="json")},
-            "provenance": {"judge": _provenance(prepared.settings, counted, doubts, host=host)},
+            "provenance": {"judge": _provenance(prepared.settings, cases, doubts, host=host)},
             "results": rows,
         }
     )
@@ -421,7 +407,7 @@ def _finish(
         score_final=final.get("score_final"),
         lower_bound=final.get("score_final_lower_bound"),
         doubts=doubts,
-        problem=None if complete else OrganiserError(too_many_failed),
+        problem=None if is_complete else OrganiserError(too_many_failed),
     )
 
 
@@ -451,20 +437,16 @@ def _provenance(
 
 def order_warning(outcomes: Sequence[TeamVerdict]) -> str | None:
     """A warning if the order of the teams by lower bound differs from that by score; teams may share a place."""
-    teams = [each.team for each in outcomes if each.score_final is not None]
-    by_score = _places([each.score_final for each in outcomes if each.score_final is not None])
-    by_bound = _places([each.lower_bound for each in outcomes if each.lower_bound is not None])
+    by_score = _order({each.team: each.score_final for each in outcomes if each.score_final is not None})
+    by_bound = _order({each.team: each.lower_bound for each in outcomes if each.lower_bound is not None})
     if by_score == by_bound:
         return None
     return (
-        "Warning: the order of the teams depends on suspicious or failed verdicts. By score: "
-        f"{_in_order(teams, by_score)}. By lower bound: {_in_order(teams, by_bound)}."
+        "Warning: the order of the teams depends on suspicious or failed verdicts. "
+        f"By score: {by_score}. By lower bound: {by_bound}."
     )
 
 
-def _places(values: Sequence[float]) -> list[int]:
-    return [1 + sum(other > value for other in values) for value in values]
-
-
-def _in_order(teams: Sequence[str], places: Sequence[int]) -> str:
-    return ", ".join(f"{place} {escape_for_display(team)}" for place, team in sorted(zip(places, teams, strict=True)))
+def _order(scores: Mapping[str, float]) -> str:
+    places = sorted((1 + sum(other > score for other in scores.values()), team) for team, score in scores.items())
+    return ", ".join(f"{place} {escape_for_display(team)}" for place, team in places)

@@ -133,7 +133,7 @@ def simulate(cases: Sequence[ImageCase], plans: Sequence[Plan], report: StepList
 def simulate_on(
     executor: Executor, cases: Sequence[ImageCase], plans: Sequence[Plan], report: StepListener
 ) -> tuple[Sequence[list[StepOutcome]], Mapping[str, str]]:
-    """The same on an executor, one task per algorithm and case: all steps, and the errors of failed tasks by
+    """Simulate on an executor, one task per algorithm and case. Returns all steps, and the errors of failed tasks by
     `<folder>/<case>`.
 
     Each task looks for its algorithm where it runs: images are those of the workers.

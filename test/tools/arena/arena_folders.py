@@ -2,12 +2,13 @@
 
 import gzip
 import secrets
-from collections.abc import Mapping, Sequence
-from contextlib import closing
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from functools import cache
 from io import BytesIO
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from PIL import Image
@@ -15,15 +16,7 @@ from PIL import Image
 from podium.tools.arena import voting
 from podium.tools.arena.raters import find_visitor, invite, invite_organiser, open_session
 from podium.tools.arena.settings import ArenaSettings, write_settings
-from podium.tools.arena.store import (
-    PICTURES,
-    VOLUME_FILE,
-    OpenArena,
-    Picture,
-    VoteAnswer,
-    read_ballots,
-    write_contents,
-)
+from podium.tools.arena.store import PICTURES, VOLUME_FILE, OpenArena, Picture, VoteAnswer, read_ballots, write_contents
 from podium.tools.arena.voting import Matchup
 
 
@@ -69,6 +62,14 @@ def make_arena(
         tokens = {name: invite(opened.store, settings, name).token for name in raters}
         organiser = invite_organiser(opened.store, settings).token
     return MadeArena(folder=folder, tokens=tokens, organiser=organiser)
+
+
+@contextmanager
+def open_arena(folder: Path, **options: Any) -> Iterator[tuple[OpenArena, int]]:
+    """A new arena, and the number of its rater Anna."""
+    made = make_arena(folder, **options)
+    with closing(OpenArena(folder)) as opened:
+        yield opened, rater_id(opened, made.tokens["Anna"])
 
 
 def rater_id(opened: OpenArena, token: str) -> int:

@@ -8,16 +8,17 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from html import unescape
 from pathlib import Path
+from typing import Any
 
 import httpx
 import hypercorn.asyncio
+from tools.arena.arena_folders import make_arena
 
 from podium.tools.arena.store import OpenArena
 from podium.tools.arena.web.app import listen, make_app, server_config
 
-NO_TLS = ssl.SSLContext(
-    ssl.PROTOCOL_TLS_CLIENT
-)  # reading the trusted certificates for each client takes longer than a test
+# Reading the trusted certificates for each client takes longer than a test.
+NO_TLS = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 
 
 @contextmanager
@@ -41,6 +42,14 @@ def running(folder: Path) -> Iterator["Running"]:
         stop.set()
         thread.join()
         opened.close()
+
+
+@contextmanager
+def visited(folder: Path, **options: Any) -> Iterator["Guest"]:
+    """The rater Anna at the server of a new arena."""
+    made = make_arena(folder, **options)
+    with running(folder) as server:
+        yield server.guest(made.tokens["Anna"])
 
 
 class Guest:

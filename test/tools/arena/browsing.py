@@ -1,5 +1,6 @@
 """Raters in a real browser: everything they do is watched for what must never happen."""
 
+import os
 import re
 import shutil
 from collections.abc import Iterator, Sequence
@@ -8,6 +9,7 @@ from dataclasses import dataclass
 from itertools import count
 from typing import Any
 
+import pytest
 from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Locator, Page, expect, sync_playwright
 from tools.arena.arena_folders import MadeArena
 
@@ -27,6 +29,12 @@ SETTLED_MS = 500  # the page takes no vote in its first 350 ms
 
 def why_no_browser() -> str | None:
     return None if shutil.which("chromium") else "Chromium is not installed: apt-get install chromium"
+
+
+def skip_because(problem: str | None) -> None:
+    """Skip the test where there is a problem; with PODIUM_REQUIRE_CONTAINER=1 that is a failure instead."""
+    if problem:
+        (pytest.fail if os.environ.get("PODIUM_REQUIRE_CONTAINER") == "1" else pytest.skip)(problem)
 
 
 SOFTWARE_WEBGL = ("--use-angle=swiftshader", "--enable-unsafe-swiftshader", "--ignore-gpu-blocklist")

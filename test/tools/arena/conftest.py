@@ -1,12 +1,11 @@
 """A browser, a server and raters for the tests in a real browser."""
 
-import os
 from collections.abc import Iterator
 
 import pytest
 from playwright.sync_api import Browser
 from tools.arena.arena_folders import make_arena
-from tools.arena.browsing import Site, Visits, long_reports, open_browser, why_no_browser
+from tools.arena.browsing import Site, Visits, long_reports, open_browser, skip_because, why_no_browser
 from tools.arena.serve_process import serving
 
 METHODS = ("zirconium", "palladium", "osmium", "iridium")
@@ -15,12 +14,7 @@ CASES = ("patient-17", "patient-18", "patient-19", "patient-20")
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    """Skips without Chromium; with PODIUM_REQUIRE_CONTAINER=1 that is a failure instead."""
-    problem = why_no_browser()
-    if problem and os.environ.get("PODIUM_REQUIRE_CONTAINER") == "1":
-        pytest.fail(f"PODIUM_REQUIRE_CONTAINER=1, but {problem}.")
-    if problem:
-        pytest.skip(f"{problem}; PODIUM_REQUIRE_CONTAINER=1 would make this a failure.")
+    skip_because(why_no_browser())
     with open_browser() as opened:
         yield opened
 

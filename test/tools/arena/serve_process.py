@@ -2,7 +2,6 @@
 
 import os
 import re
-import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -15,7 +14,7 @@ ROOT = Path(__file__).resolve().parents[3]
 
 
 class ServeProcess:
-    """A server that answers once this is made."""
+    """A server that answers once this is made, and is gone when the context ends."""
 
     def __init__(self, folder: Path, *options: str | Path, port: int = 0) -> None:
         command = [sys.executable, "-m", "podium", "arena", "serve", folder, "--port", str(port), *options]
@@ -33,18 +32,17 @@ class ServeProcess:
         # It listens before it heeds signals: SIGTERM would end it without a word until it has answered.
         assert httpx.get(self.address, timeout=60, verify=False).status_code == 401
 
-    def kill(self) -> None:
-        """What no program can prepare for."""
-        self._end(signal.SIGKILL)
+    def __enter__(self) -> "ServeProcess":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.process.kill()
+        self.process.communicate()
 
     def stop(self) -> str:
         """As a service manager would; what the server had to complain about."""
-        return self._end(signal.SIGTERM)
-
-    def _end(self, number: signal.Signals) -> str:
-        self.process.send_signal(number)
-        _, complaints = self.process.communicate(timeout=60)
-        return complaints
+        self.process.terminate()
+        return self.process.communicate(timeout=60)[1]
 
 
 @contextmanager

@@ -21,6 +21,8 @@ from podium.tools.arena.agreement import (
     rater_agreements,
     rater_figures,
 )
+from podium.tools.arena.settings import ArenaSettings
+from podium.tools.arena.standing import standing
 from podium.tools.arena.store import Ballot, VoteAnswer
 
 # Krippendorff 2011, example C: four observers, twelve units, missing data; nominal alpha is 0.743.
@@ -50,7 +52,7 @@ def literal_alpha(units: list[list[str]]) -> Fraction | None:
 
 
 def test_krippendorffs_example() -> None:
-    units = [[value for value in unit if value] for unit in zip(*EXAMPLE, strict=True)]
+    units = ["".join(unit) for unit in zip(*EXAMPLE, strict=True)]
     assert nominal_alpha([unit for unit in units if len(unit) > 1], {}) == pytest.approx(0.743, abs=5e-4)
 
 
@@ -246,9 +248,6 @@ def test_nobody_is_dropped(drawn: list[tuple[str, list[tuple[str, str, str]]]]) 
 
 
 def test_a_hopeless_rater_is_named_and_still_counts() -> None:
-    from podium.tools.arena.settings import ArenaSettings
-    from podium.tools.arena.standing import standing
-
     given = ballots(GOLDEN) + cast("zoe", ["left"] * 30, pairs=["DA"])
     (remark, *_) = [one.remarks for one in rater_figures(given, TEAMS) if one.rater == "zoe"]
     assert "always chose the left report (30 of 30)" in remark

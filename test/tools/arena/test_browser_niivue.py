@@ -1,6 +1,5 @@
 """NiiVue in a real Chromium with software rendering: what it draws, which way round, and what it remembers."""
 
-import os
 import secrets
 from collections.abc import Iterator
 from io import BytesIO
@@ -15,7 +14,17 @@ from PIL import Image
 from playwright.sync_api import Browser, Page, expect
 from samples.jaw_mesh import draw_arch, write_ply, write_stl
 from tools.arena.arena_folders import make_arena
-from tools.arena.browsing import DESKTOP, FLAGS, SOFTWARE_WEBGL, Site, Visits, button, open_browser, why_no_browser
+from tools.arena.browsing import (
+    DESKTOP,
+    FLAGS,
+    SOFTWARE_WEBGL,
+    Site,
+    Visits,
+    button,
+    open_browser,
+    skip_because,
+    why_no_browser,
+)
 from tools.arena.serve_process import serving
 
 from podium.errors import PodiumError
@@ -41,10 +50,7 @@ def browser() -> Iterator[Browser]:
         install_viewer()
     except PodiumError as error:
         problem = str(error)
-    if problem and os.environ.get("PODIUM_REQUIRE_CONTAINER") == "1":
-        pytest.fail(f"PODIUM_REQUIRE_CONTAINER=1, but {problem}")
-    if problem:
-        pytest.skip(problem)
+    skip_because(problem)
     with open_browser(
         [flag for flag in FLAGS if flag not in ("--disable-gpu", "--disable-3d-apis")] + list(SOFTWARE_WEBGL)
     ) as opened:

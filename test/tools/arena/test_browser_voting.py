@@ -111,13 +111,11 @@ def test_without_javascript(site: Site, visits: Visits) -> None:
 
 def slices_by_links(page: Page) -> None:
     shown = page.locator("figure image")
-    for words, slice_number in {"Next": 7, "Previous": 6, "10 forward": None}.items():
-        if slice_number is None:
-            expect(page.get_by_role("link", name=words)).to_have_count(0)  # there are 12
-            continue
+    for words, slice_number in {"Next": 7, "Previous": 6}.items():
         page.get_by_role("link", name=words).click()
         expect(page.get_by_role("img", name=f"slice {slice_number} of 12")).to_be_visible()
         assert (shown.get_attribute("href") or "").endswith(f"/{slice_number - 1}.png")
+    expect(page.get_by_role("link", name="10 forward")).to_have_count(0)  # there are 12
     page.get_by_role("spinbutton", name="Slice").fill("12")
     page.get_by_role("button", name="Show").click()
     expect(page.get_by_role("img", name="slice 12 of 12")).to_be_visible()

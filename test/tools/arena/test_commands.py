@@ -9,12 +9,13 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import jsonschema
 import pytest
 from places import ROOT
-from tools.arena.arena_folders import make_arena, rater_id
+from tools.arena.arena_folders import make_arena, open_arena, rater_id, vote
 from tools.arena.organiser import Organiser
 
 from podium.cli.main import main
@@ -23,7 +24,7 @@ from podium.tools.arena.archive import COLUMNS, votes_csv
 from podium.tools.arena.raters import open_session
 from podium.tools.arena.settings import ArenaSettings
 from podium.tools.arena.standing import result_adapter
-from podium.tools.arena.store import Ballot, OpenArena, VoteAnswer, VoteRecord, read_ballots, read_raters
+from podium.tools.arena.store import Ballot, OpenArena, Store, VoteAnswer, VoteRecord, read_ballots, read_raters
 from podium.tools.arena.voting import Matchup
 from podium.tools.ranking.result import class_schema, ranking_from_json
 
@@ -41,10 +42,16 @@ def said(capfd: pytest.CaptureFixture[str]) -> Said:
     return read
 
 
-def vote_all(opened: OpenArena, token: str, choose: Callable[[Matchup], VoteAnswer], *, comment: str = "") -> None:
-    rater = rater_id(opened, token)
-    while (matchup := voting.next_matchup(opened, rater)) is not None:
-        assert voting.cast(opened.store, rater, matchup=matchup.key, answer=choose(matchup), comment=comment) == "cast"
+def vote_all(folder: Path, token: str, choose: Callable[[Matchup], VoteAnswer]) -> None:
+    with closing(OpenArena(folder)) as opened:
+        rater = rater_id(opened, token)
+        while (matchup := voting.next_matchup(opened, rater)) is not None:
+            assert voting.cast(opened.store, rater, matchup=matchup.key, answer=choose(matchup)) == "cast"
+
+
+def lets_in(folder: Path, token: str) -> bool:
+    with closing(Store(folder)) as store:
+        return open_session(store, token) is not None
 
 
 def number_in(report: str) -> int:
@@ -68,10 +75,8 @@ def test_from_the_ranking_to_the_final_order(tmp_path: Path, said: Said) -> None
     assert organiser.run("invite", "Anna", "--matchups", "42") == 0
     assert organiser.run("invite", "Ben", "--matchups", "42") == 0
     out, _ = said()
-    opened = OpenArena(organiser.arena)
     for link in out[-2:]:
-        vote_all(opened, token_of(link), higher_number)
-    opened.close()
+        vote_all(organiser.arena, token_of(link), higher_number)
     output = tmp_path / "arena.json"
     assert organiser.run("result", "--output", str(output)) == 2  # the arena is open
     assert organiser.run("close") == 0
@@ -97,19 +102,15 @@ class TestInvite:
             "There are only 13 matchups for one rater, so Ben gets 13, not 99.",
             "The link of Ben to 13 matchups, shown only once:",
         ]
-        opened = OpenArena(tmp_path)
-        assert open_session(opened.store, token_of(link)) is None
-        opened.close()
+        assert not lets_in(tmp_path, token_of(link))
 
     def test_the_organisers(self, tmp_path: Path, said: Said) -> None:
         made = make_arena(tmp_path)
         assert main(["arena", "invite", str(tmp_path), "--organiser"]) == 0
         (link,), err = said()
         assert err == ["The organiser's link, shown only once; any older link is revoked:"]
-        opened = OpenArena(tmp_path)
-        assert open_session(opened.store, made.organiser) is None
-        assert open_session(opened.store, token_of(link)) is not None
-        opened.close()
+        assert not lets_in(tmp_path, made.organiser)
+        assert lets_in(tmp_path, token_of(link))
         assert main(["arena", "invite", str(tmp_path), "--organiser", "--matchups", "3"]) == 2
         assert said()[1] == ["--matchups is for raters; the organiser has none."]
 
@@ -141,9 +142,7 @@ def test_revoke(tmp_path: Path, said: Said) -> None:
     made = make_arena(tmp_path)
     assert main(["arena", "revoke", str(tmp_path), "Anna"]) == 0
     assert said() == ([], ["The link of Anna is revoked; the votes are kept."])
-    opened = OpenArena(tmp_path)
-    assert open_session(opened.store, made.tokens["Anna"]) is None
-    opened.close()
+    assert not lets_in(tmp_path, made.tokens["Anna"])
     assert main(["arena", "revoke", str(tmp_path), "Zoe"]) == 2
     assert said()[1] == ["There is no rater 'Zoe'; there is: Anna."]
 
@@ -154,10 +153,7 @@ def test_a_folder_that_is_no_arena(tmp_path: Path, verb: str) -> None:
     assert main(["arena", verb, str(tmp_path), *name]) == 2
 
 
-@pytest.mark.parametrize(
-    ("verb", "package"),
-    [("init", "PIL"), ("serve", "starlette"), ("serve", "hypercorn")],
-)
+@pytest.mark.parametrize(("verb", "package"), [("init", "PIL"), ("serve", "starlette"), ("serve", "hypercorn")])
 def test_what_the_extra_installs_is_asked_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, said: Said, verb: str, package: str
 ) -> None:
@@ -171,16 +167,12 @@ def test_what_the_extra_installs_is_asked_for(
 
 class TestExport:
     def test_every_vote_is_in_it(self, tmp_path: Path, said: Said) -> None:
-        made = make_arena(
-            tmp_path / "arena", cases=[f"c{n}" for n in range(9)], settings=ArenaSettings(matchups_per_rater=20)
-        )
-        opened = OpenArena(tmp_path / "arena")
-        anna = rater_id(opened, made.tokens["Anna"])
-        first = voting.next_matchup(opened, anna)
-        assert first is not None
-        voting.cast(opened.store, anna, matchup=first.key, answer="right", comment="=cmd()\nsecond line, with comma")
-        voting.undo(opened.store, anna, matchup=first.key)
-        vote_all(opened, made.tokens["Anna"], lambda _: "both-good")
+        settings = ArenaSettings(matchups_per_rater=20)
+        with open_arena(tmp_path / "arena", cases=[f"c{n}" for n in range(9)], settings=settings) as (opened, anna):
+            (first,) = vote(opened, anna, "right", comment="=cmd()\nsecond line, with comma")
+            voting.undo(opened.store, anna, matchup=first)
+            vote(opened, anna, *["both-good"] * 20)
+            standing = read_ballots(opened.store)
         output = tmp_path / "out.csv"
         assert main(["arena", "export", str(tmp_path / "arena"), "--output", str(output)]) == 0
         assert said()[1] == [f"Wrote 21 votes, including undone votes, practice and repeats, to {output}."]
@@ -193,11 +185,9 @@ class TestExport:
         assert [row["undone"] for row in rows[1:]] == ["0"] * 20
         assert sum(row["repeat"] == "1" for row in rows) == 1
         assert {row["rater"] for row in rows} == {"Anna"}
-        standing = read_ballots(opened.store)
         assert [(row["case"], row["left"], row["right"]) for row in rows[1:]] == [
             (ballot.case, ballot.left, ballot.right) for ballot in standing
         ]
-        opened.close()
 
     @pytest.mark.parametrize("text", ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", " =1", "\r=1", "\n@x"])
     def test_no_cell_is_taken_for_a_formula(self, text: str) -> None:
@@ -229,9 +219,7 @@ class TestResult:
         made = make_arena(
             tmp_path / "arena", cases=[f"c{n}" for n in range(12)], settings=self.SETTINGS, notes=["Look at this."]
         )
-        opened = OpenArena(tmp_path / "arena")
-        vote_all(opened, made.tokens["Anna"], higher_number)
-        opened.close()
+        vote_all(tmp_path / "arena", made.tokens["Anna"], higher_number)
         output = tmp_path / "arena.json"
         written = []
         for _ in range(2):
@@ -272,21 +260,16 @@ def test_status(tmp_path: Path, said: Said, monkeypatch: pytest.MonkeyPatch) -> 
         settings=ArenaSettings(matchups_per_rater=30, bootstraps=50, permutations=50),
         notes=["'beta' is a word in its own reports."],
     )
-    opened = OpenArena(tmp_path)
-    vote_all(opened, made.tokens["Anna"], higher_number)
-    vote_all(opened, made.tokens["Ben"], lambda _: "left")
-    opened.close()
+    vote_all(tmp_path, made.tokens["Anna"], higher_number)
+    vote_all(tmp_path, made.tokens["Ben"], lambda _: "left")
     assert main(["arena", "revoke", str(tmp_path), "Ben"]) == 0
     said()
     assert main(["arena", "status", str(tmp_path)]) == 0
     out, _ = said()
     text = "\n".join(out)
     assert "Ratings after 56 votes (averaged Elo decides)" in text
-    assert [line.split()[1] for line in out if re.match(r" ?[123] +(alpha|beta|gamma) ", line)] == [
-        "gamma",
-        "beta",
-        "alpha",
-    ]
+    order = [line.split()[1] for line in out if re.match(r" ?[123] +(alpha|beta|gamma) ", line)]
+    assert order == ["gamma", "beta", "alpha"]
     assert "The stop rule does not hold yet: all of the first 3 and one of the last 2" in text
     assert re.search(r"^enough votes +no +Cast: 56 of at least 100 votes\.", text, re.MULTILINE)
     assert re.search(r"^votes per pair +yes ", text, re.MULTILINE)
@@ -318,21 +301,16 @@ def test_commands_work_while_the_server_does(tmp_path: Path) -> None:
     ended = threading.Event()
     outcomes: list[str] = []
 
-    def vote(rater: int) -> None:
+    def vote_on(rater: int) -> None:
         while not ended.is_set() and (matchup := voting.next_matchup(opened, rater)) is not None:
             outcomes.append(voting.cast(opened.store, rater, matchup=matchup.key, answer="both-good", comment=""))
 
-    threads = [threading.Thread(target=vote, args=(rater_id(opened, token),)) for token in made.tokens.values()]
+    threads = [threading.Thread(target=vote_on, args=(rater_id(opened, token),)) for token in made.tokens.values()]
     for thread in threads:
         thread.start()
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    verbs = [
-        ["invite", "Anna"],
-        ["invite", "Ben"],
-        ["export", "--output", str(tmp_path / "votes.csv")],
-        ["revoke", "Ben"],
-    ]
-    for verb, *more in verbs:
+    export = ["export", "--output", str(tmp_path / "votes.csv")]
+    for verb, *more in (["invite", "Anna"], ["invite", "Ben"], export, ["revoke", "Ben"]):
         command = [sys.executable, "-m", "podium", "arena", verb, str(arena), *more]
         done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr

@@ -1,4 +1,4 @@
-"""Which files are the images of which case."""
+"""The images of the cases: which files are those of which case, and what is kept of them."""
 
 import gzip
 import locale
@@ -8,7 +8,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import SimpleITK
 import SimpleITK as sitk
 from hypothesis import given
 from hypothesis import strategies as st
@@ -46,9 +45,10 @@ def touch(folder: Path, *names: str) -> Path:
 
 def test_files_and_folders_of_every_kind(tmp_path: Path) -> None:
     names = ["B3.JPEG", "a1.png", "b2.jpg", "c4.tif", "d5.tiff", "e6.mha", "f7.nii", "g8.nii.gz", "1.2.840.png"]
-    folder = touch(tmp_path, *names, "h9/2.png", "h9/1.nii.gz", "h9/.DS_Store", ".hidden")
+    folder = touch(tmp_path, *names, "h9/2.png", "h9/1.nii.gz", "h9/.DS_Store", ".hidden", "i0/u.stl", "i0/l.ply")
     found = find_cases(folder)
-    assert list(found) == ["1.2.840", "B3", "a1", "b2", "c4", "d5", "e6", "f7", "g8", "h9"]
+    assert list(found) == ["1.2.840", "B3", "a1", "b2", "c4", "d5", "e6", "f7", "g8", "h9", "i0"]
+    assert found["i0"] == (folder / "i0/l.ply", folder / "i0/u.stl")
     assert found["g8"] == (folder / "g8.nii.gz",)
     assert found["h9"] == (folder / "h9/1.nii.gz", folder / "h9/2.png")
 
@@ -112,7 +112,7 @@ def write_series(folder: Path, *, uid: str = "1.2.3", ending: str = ".dcm", slic
     for number in range(slices):
         values = np.full((20, 24), -1000, dtype=np.int16)
         values[4:8, 2:8] = 100 * number
-        image = SimpleITK.GetImageFromArray(values)
+        image = sitk.GetImageFromArray(values)
         image.SetSpacing((0.5, 0.5))
         tags = {
             **{"0008|0060": "CT", "0010|0010": "Mustermann^Max", "0020|000e": uid, "0020|000d": "1.2"},
@@ -121,7 +121,7 @@ def write_series(folder: Path, *, uid: str = "1.2.3", ending: str = ".dcm", slic
         }
         for tag, value in tags.items():
             image.SetMetaData(tag, value)
-        writer = SimpleITK.ImageFileWriter()
+        writer = sitk.ImageFileWriter()
         writer.KeepOriginalImageUIDOn()
         writer.SetImageIO("GDCMImageIO")
         name = folder / f"{uid}-{slices - number}.dcm"
@@ -420,13 +420,6 @@ def test_which_jaw_it_is(name: str, part: str) -> None:
 def test_what_is_no_mesh_is_refused(name: str, content: bytes, tmp_path: Path) -> None:
     (tmp_path / name).write_bytes(content)
     assert refused(tmp_path / name) == f"'{name}' cannot be read as an STL, PLY or OBJ mesh."
-
-
-def test_a_case_of_two_jaws(tmp_path: Path) -> None:
-    (tmp_path / "F001").mkdir()
-    stl(tmp_path / "F001" / "upper.stl")
-    ply(tmp_path / "F001" / "lower.ply")
-    assert [path.name for path in find_cases(tmp_path)["F001"]] == ["lower.ply", "upper.stl"]
 
 
 # A name written into an image file in any place is in none of the bytes that the page can fetch.

@@ -1,6 +1,5 @@
 """Two arenas on one host below path prefixes, behind a real nginx that strips the prefix, and one that leaves it."""
 
-import os
 import shutil
 import socket
 import subprocess
@@ -13,6 +12,7 @@ import httpx
 import pytest
 from tools.arena.arena_folders import MadeArena, make_arena
 from tools.arena.arena_server import NO_TLS, Guest, running
+from tools.arena.browsing import skip_because
 
 from podium.tools.arena.settings import ArenaSettings
 
@@ -43,10 +43,7 @@ def free_port() -> int:
 @contextmanager
 def nginx(folder: Path, port: int, **servers: str) -> Iterator[None]:
     program = shutil.which("nginx") or shutil.which("/usr/sbin/nginx")
-    if program is None:
-        if os.environ.get("PODIUM_REQUIRE_CONTAINER") == "1":
-            pytest.fail("PODIUM_REQUIRE_CONTAINER=1, but nginx is not installed.")
-        pytest.skip("nginx is not installed: apt-get install nginx-light")
+    skip_because(None if program else "nginx is not installed: apt-get install nginx-light")
     folder.mkdir()
     (folder / "nginx.conf").write_text(NGINX.format(folder=folder, port=port, **servers))
     process = subprocess.Popen([program, "-c", folder / "nginx.conf", "-e", "stderr"])

@@ -208,20 +208,16 @@ def test_the_organiser_has_one_link_and_may_share_a_name_with_a_rater(opened: Op
 
 def test_every_change_is_noticed(opened: OpenArena) -> None:
     seen = [last_change(opened.store)]
-
-    def note() -> None:
-        seen.append(last_change(opened.store))
-
     anna = rater_id(opened, invite(opened.store, SETTINGS, "Anna").token)
-    note()
-    vote(opened, anna, "left")
-    note()
-    voting.undo(opened.store, anna, matchup=voting.progress(opened.store, anna).undoable or "")
-    note()
-    invite(opened.store, SETTINGS, "Anna")
-    note()
-    revoke(opened.store, "Anna")
-    note()
+    for change in (
+        lambda: None,  # the invitation
+        lambda: vote(opened, anna, "left"),
+        lambda: voting.undo(opened.store, anna, matchup=voting.progress(opened.store, anna).undoable or ""),
+        lambda: invite(opened.store, SETTINGS, "Anna"),
+        lambda: revoke(opened.store, "Anna"),
+    ):
+        change()
+        seen.append(last_change(opened.store))
     assert seen == sorted(set(seen))
     voting.next_matchup(opened, anna)
     assert last_change(opened.store) == seen[-1]
@@ -245,10 +241,8 @@ def arena(tmp_path: Path) -> Path:
 def test_links_with_names(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     assert invite_list(tmp_path, "\ufeffname,e-mail,language\nDr Rossi,r@x.example,it\n\n  Anna  Bø ,,\n") == 0
     rows = list(csv.DictReader(capfd.readouterr().out.splitlines()))
-    assert [(row["name"], row["e-mail"], row["language"]) for row in rows] == [
-        ("Dr Rossi", "r@x.example", "it"),
-        ("Anna Bø", "", ""),
-    ]
+    people = [(row["name"], row["e-mail"], row["language"]) for row in rows]
+    assert people == [("Dr Rossi", "r@x.example", "it"), ("Anna Bø", "", "")]
     assert all(row["link"].startswith("http://localhost:8000/enter/") for row in rows)
 
 

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import signal
 import stat
@@ -141,21 +142,23 @@ def test_only_http_links(url: str, organiser: Organiser, capfd: pytest.CaptureFi
 
 
 class TestWhoComesIn:
-    def test_the_finalists_that_the_ranking_marks(self, tmp_path: Path) -> None:
+    @pytest.mark.parametrize(
+        ("options", "last", "warning"),
+        [
+            ((), 7, None),  # those that the ranking marks
+            (("--top", "3"), 3, ""),
+            (("--top", "8"), 8, " 'podium rank --arena' accepts no ratings of others."),
+        ],
+    )
+    def test_the_finalists_of_the_ranking_or_the_best_by_rank(
+        self, options: tuple[str, ...], last: int, warning: str | None, tmp_path: Path
+    ) -> None:
         organiser = Organiser(tmp_path, teams=9)
-        assert organiser.init() == 0
-        assert organiser.query("SELECT name FROM methods ORDER BY id") == [(f"team{n}",) for n in range(1, 8)]
-
-    @pytest.mark.parametrize(("top", "warning"), [(3, ""), (8, " 'podium rank --arena' accepts no ratings of others.")])
-    def test_the_best_by_rank(self, top: int, warning: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-        organiser = Organiser(tmp_path, teams=9)
-        capfd.readouterr()
-        assert organiser.init("--top", str(top)) == 0
-        assert organiser.query("SELECT name FROM methods ORDER BY id") == [(f"team{n}",) for n in range(1, top + 1)]
+        assert organiser.init(*options) == 0
+        assert organiser.query("SELECT name FROM methods ORDER BY id") == [(f"team{n}",) for n in range(1, last + 1)]
         marked = "team1, team2, team3, team4, team5, team6 and team7"
         note = f"The ranking marks different finalists: {marked}.{warning}"
-        assert capfd.readouterr().err.splitlines()[0] == f"Note: {note}"
-        assert organiser.query("SELECT text FROM notes") == [(note,)]
+        assert organiser.query("SELECT text FROM notes") == ([] if warning is None else [(note,)])
 
     def test_the_best_seven_of_a_ranking_that_marks_nobody(self, tmp_path: Path) -> None:
         organiser = Organiser(tmp_path, teams=9)
@@ -305,10 +308,8 @@ class TestReports:
         for team in organiser.teams:
             organiser.write_reports(team, {f"B00{number}": f"{team} wrote this." for number in range(7)})
         assert organiser.init() == 0
-        assert (
-            "'team1' appears in reports of B000, B001, B002 and 4 more and is shown as [***] there."
-            in capfd.readouterr().err
-        )
+        note = "'team1' appears in reports of B000, B001, B002 and 4 more and is shown as [***] there."
+        assert note in capfd.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -321,13 +322,10 @@ class TestReports:
 )
 def test_mistakes_in_arena_toml(tmp_path: Path, text: str, problem: str) -> None:
     (tmp_path / "arena.toml").write_text(text)
-    with pytest.raises(ConfigurationError) as caught:
+    with pytest.raises(ConfigurationError, match=rf"^{tmp_path}/arena\.toml.* {re.escape(problem)}$"):
         read_settings(tmp_path)
-    assert str(caught.value).endswith(problem)
-    assert str(caught.value).startswith(f"{tmp_path}/arena.toml")
 
 
 def test_no_arena_toml(tmp_path: Path) -> None:
-    with pytest.raises(ConfigurationError) as caught:
+    with pytest.raises(ConfigurationError, match=r"/arena\.toml cannot be read: No such file or directory\.$"):
         read_settings(tmp_path)
-    assert str(caught.value) == f"{tmp_path}/arena.toml cannot be read: No such file or directory."

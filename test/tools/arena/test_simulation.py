@@ -3,13 +3,11 @@
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import pytest
-from scipy.stats import kendalltau
 
 from podium.cli.main import load_command
 from podium.tools.arena.settings import ArenaSettings, write_settings
-from podium.tools.arena.simulation import Played, Scenario, kendall_tau, play, summarise
+from podium.tools.arena.simulation import Played, Scenario, play, summarise
 
 QUICK = ArenaSettings(
     permutations=20, bootstraps=100, min_votes=30, min_votes_per_pair=3, window=20, epsilon_points=30, vote_budget=80
@@ -57,15 +55,6 @@ def test_nothing_but_ties_favours_no_name() -> None:
     played = [play(replace(CLEAR, tie_share=1.0), (0, run)) for run in range(12)]
     assert {(one.ended, one.first_group, one.teams_of_rank_1) for one in played} == {("budget", 3, 3)}
     assert {one.is_first["elo-averaged"] for one in played} == {True, False}
-
-
-def test_kendalls_tau_by_scipy() -> None:
-    random = np.random.default_rng(0)
-    for _ in range(20):
-        order = random.permutation(7)
-        places = np.argsort(order)
-        found = kendall_tau([str(team) for team in order], [str(team) for team in range(7)])
-        assert found == pytest.approx(kendalltau(places, range(7)).statistic)
 
 
 def test_a_summary_by_hand() -> None:

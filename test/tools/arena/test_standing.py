@@ -196,10 +196,12 @@ def test_votes_per_pair() -> None:
 
 
 @pytest.mark.parametrize(("votes", "met"), [(99, False), (100, True)])
-def test_number_of_votes(votes: int, met: bool) -> None:
-    found = condition(rule(ballots(every_pair(40)[:votes]), "ABC"), "enough votes")
-    assert (found.met, found.sentence) == (met, f"Cast: {votes} of at least 100 votes.")
-    assert (found.reached, found.needed) == (votes, 100)
+def test_number_of_votes_and_the_budget(votes: int, met: bool) -> None:
+    found = rule(ballots(every_pair(40)[:votes]), "ABC", RULES.model_copy(update={"vote_budget": 100}))
+    for name, words in (("enough votes", "at least"), ("budget spent", "the budget of")):
+        one = condition(found, name)
+        assert (one.met, one.sentence) == (met, f"Cast: {votes} of {words} 100 votes.")
+        assert (one.reached, one.needed) == (votes, 100)
 
 
 def test_the_change_over_the_window_as_read_literally() -> None:
@@ -243,13 +245,6 @@ def test_intervals_of_neighbours() -> None:
     assert found.sentence == "The intervals of 1 of 2 neighbours overlap or are not known yet: C and A."
     found = intervals_separate(fitted, apart | {"C": None})
     assert found.sentence == "The intervals of 2 of 2 neighbours overlap or are not known yet: B and C, C and A."
-
-
-@pytest.mark.parametrize(("votes", "met"), [(99, False), (100, True)])
-def test_the_budget(votes: int, met: bool) -> None:
-    rules = RULES.model_copy(update={"vote_budget": 100})
-    found = condition(rule(ballots(every_pair(40)[:votes]), "ABC", rules), "budget spent")
-    assert (found.met, found.sentence) == (met, f"Cast: {votes} of the budget of 100 votes.")
 
 
 def test_all_of_three_and_one_of_two() -> None:

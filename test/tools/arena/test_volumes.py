@@ -138,9 +138,8 @@ def test_what_is_not_finite_goes_to_the_ends(tmp_path: Path) -> None:
 @pytest.mark.parametrize("values", [[np.nan, np.inf], [-1.5e308, 1.5e308]])
 def test_nothing_that_could_be_shown(tmp_path: Path, values: list[float]) -> None:
     path = write(tmp_path / "case.mha", np.resize(np.array(values), (2, 2, 2)))
-    with pytest.raises(UsageError) as error:
+    with pytest.raises(UsageError, match=r"^'case\.mha' contains no finite values that could be shown\.$"):
         prepare(path, tmp_path / "prepared")
-    assert str(error.value) == "'case.mha' contains no finite values that could be shown."
 
 
 @pytest.mark.parametrize("kind", [np.uint8, np.int8, np.uint16, np.int32, np.float64])
@@ -159,15 +158,6 @@ def test_a_flat_mha_is_a_picture(tmp_path: Path) -> None:
     prepared = prepare(write(tmp_path / "case.mha", deep), tmp_path / "deep")
     assert np.abs(pngs(tmp_path / "deep", prepared)[0] - np.clip((deep - 4.0) / 990, 0, 1) * 255).max() <= 0.52
     assert [path.name for path in (tmp_path / "deep").iterdir()] == ["0.png"]
-
-
-def test_four_axes_and_colours_are_refused(tmp_path: Path) -> None:
-    sitk.WriteImage(sitk.JoinSeries([sitk.GetImageFromArray(NOISE)] * 2), str(tmp_path / "case.nii.gz"))
-    with pytest.raises(UsageError, match=r"^A case's image cannot be used: 'case\.nii\.gz' has 4 axes"):
-        prepare(tmp_path / "case.nii.gz", tmp_path / "prepared")
-    sitk.WriteImage(sitk.GetImageFromArray(np.zeros((4, 5, 6, 3), np.uint8), isVector=True), str(tmp_path / "case.mha"))
-    with pytest.raises(UsageError, match=r"^A case's image cannot be used: 'case\.mha' has 3 "):
-        prepare(tmp_path / "case.mha", tmp_path / "prepared")
 
 
 def test_a_volume_cut_short_is_not_shown_as_a_black_half(tmp_path: Path) -> None:

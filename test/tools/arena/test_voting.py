@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from properties import examples
-from tools.arena.arena_folders import make_arena, next_matchup, rater_id, vote
-from tools.arena.arena_server import running
+from tools.arena.arena_folders import make_arena, next_matchup, open_arena, rater_id, vote
+from tools.arena.arena_server import running, visited
 
 from podium.errors import UsageError
 from podium.tools.arena import voting
@@ -175,9 +175,7 @@ def test_a_coin_decides_the_side_of_a_pairs_first_showing() -> None:
 
 
 def test_both_are_ties_and_cannot_judge_counts_nowhere(tmp_path: Path) -> None:
-    made = make_arena(tmp_path)
-    with closing(OpenArena(tmp_path)) as opened:
-        rater = rater_id(opened, made.tokens["Anna"])
+    with open_arena(tmp_path) as (opened, rater):
         vote(opened, rater, "both-good", "both-bad", "cannot-judge")
         ballots = read_ballots(opened.store)
         assert len(ballots) == 3
@@ -186,19 +184,15 @@ def test_both_are_ties_and_cannot_judge_counts_nowhere(tmp_path: Path) -> None:
         assert set(online_elo(ballots, opened.methods, k_factor=4).values()) == {1000.0}
 
 
-def test_reasons_and_comment_come_back_with_an_undone_vote(tmp_path: Path) -> None:
-    made = make_arena(tmp_path)
-    with running(tmp_path) as server:
-        guest = server.guest(made.tokens["Anna"])
-        fields = {
-            **guest.form("/vote"),
-            "answer": "both-bad",
-            "comment": "Both <b>miss</b> it.",
-            "reason1": "missed finding",
-        }
-        assert guest.client.post("/vote", data=fields).status_code == 303
+def test_answer_reasons_and_comment_come_back_with_an_undone_vote(tmp_path: Path) -> None:
+    with visited(tmp_path) as guest:
+        first = guest.page()
+        assert 'aria-pressed="true"' not in first
+        given = {"answer": "both-bad", "comment": "Both <b>miss</b> it.", "reason1": "missed finding"}
+        assert guest.client.post("/vote", data={**guest.form("/vote", first), **given}).status_code == 303
         assert guest.undo().headers["location"] == "/?notice=undone"
         page = guest.page()
+        assert re.findall(r'value="([\w-]+)"[^>]* aria-pressed="true"', page) == ["both-bad"]
         assert "Both &lt;b&gt;miss&lt;/b&gt; it.</textarea>" in page
         assert 'value="missed finding" checked>' in page
         assert page.count(" checked>") == 1
@@ -208,9 +202,7 @@ def test_reasons_and_comment_come_back_with_an_undone_vote(tmp_path: Path) -> No
 
 
 def test_a_reason_that_the_organiser_did_not_define_is_refused(tmp_path: Path) -> None:
-    made = make_arena(tmp_path)
-    with running(tmp_path) as server:
-        guest = server.guest(made.tokens["Anna"])
+    with visited(tmp_path) as guest:
         refused = guest.client.post("/vote", data={**guest.form("/vote"), "answer": "left", "reason1": "ugly"})
         assert refused.status_code == 400
         assert "There is no such reason. Nothing was saved." in refused.text
@@ -329,53 +321,31 @@ def test_the_time_that_is_left_follows_the_raters_own_pace(tmp_path: Path) -> No
         assert "about 3 min left" in server.guest(made.tokens["Anna"]).page()
 
 
-# The opened from a rater's and an organiser's side.
-
-
-def test_a_rater_votes_through_the_list(tmp_path: Path) -> None:
-    made = make_arena(tmp_path, volumes=("A2",))
-    opened = OpenArena(tmp_path)
-    anna = rater_id(opened, made.tokens["Anna"])
-    for position in range(1, 11):
-        matchup = next_matchup(opened, anna)
-        assert matchup.position == position
-        assert {len(matchup.key)} == {32}
-        progress = voting.progress(opened.store, anna)
-        assert (progress.done, progress.total) == (position - 1, 10)
-        assert voting.cast(opened.store, anna, matchup=matchup.key, answer="left", comment="") == "cast"
-        assert voting.cast(opened.store, anna, matchup=matchup.key, answer="right", comment="") == "already"
-        assert voting.progress(opened.store, anna).undoable == matchup.key
-    assert voting.next_matchup(opened, anna) is None
-    assert [ballot.answer for ballot in read_ballots(opened.store)] == ["left"] * 10
-    opened.close()
+# Undoing, skipping, and what a rater sees.
 
 
 def test_votes_are_undone_from_the_last_one_back_and_each_only_once(tmp_path: Path) -> None:
-    made = make_arena(tmp_path)
-    opened = OpenArena(tmp_path)
-    anna = rater_id(opened, made.tokens["Anna"])
-    keys = vote(opened, anna, "left", "left", "left", comment="sure" + " " * 2000 + "cut")
-    assert not voting.undo(opened.store, anna, matchup=keys[1])
-    assert voting.undo(opened.store, anna, matchup=keys[2])
-    assert not voting.undo(opened.store, anna, matchup=keys[2])
-    assert voting.progress(opened.store, anna).undoable == keys[1]
-    again = next_matchup(opened, anna)
-    assert (again.position, again.answer, again.comment) == (3, "left", "sure")
-    assert again.key != keys[2]
-    assert (voting.progress(opened.store, anna).done, voting.progress(opened.store, anna).total) == (2, 10)
-    assert [(line.done, line.total) for line in read_raters(opened.store)] == [(2, 10)]
-    assert voting.cast(opened.store, anna, matchup=keys[2], answer="right", comment="") == "already"
-    assert voting.cast(opened.store, anna, matchup=again.key, answer="right", comment="") == "cast"
-    assert [ballot.answer for ballot in read_ballots(opened.store)] == ["left", "left", "right"]
-    assert [vote.comment for vote in read_votes(opened.store) if not vote.is_undone] == ["sure", "sure", ""]
-    for key in (again.key, keys[1], keys[0]):  # several steps, back to the start
-        assert voting.progress(opened.store, anna).undoable == key
-        assert voting.undo(opened.store, anna, matchup=key)
-    assert voting.progress(opened.store, anna).undoable is None
-    assert read_ballots(opened.store) == []
-    first = next_matchup(opened, anna)
-    assert first.position == 1
-    opened.close()
+    with open_arena(tmp_path) as (opened, anna):
+        keys = vote(opened, anna, "left", "left", "left", comment="sure" + " " * 2000 + "cut")
+        assert not voting.undo(opened.store, anna, matchup=keys[1])
+        assert voting.undo(opened.store, anna, matchup=keys[2])
+        assert not voting.undo(opened.store, anna, matchup=keys[2])
+        assert voting.progress(opened.store, anna).undoable == keys[1]
+        again = next_matchup(opened, anna)
+        assert (again.position, again.answer, again.comment) == (3, "left", "sure")
+        assert again.key != keys[2]
+        assert (voting.progress(opened.store, anna).done, voting.progress(opened.store, anna).total) == (2, 10)
+        assert [(line.done, line.total) for line in read_raters(opened.store)] == [(2, 10)]
+        assert voting.cast(opened.store, anna, matchup=keys[2], answer="right") == "already"
+        assert voting.cast(opened.store, anna, matchup=again.key, answer="right") == "cast"
+        assert [ballot.answer for ballot in read_ballots(opened.store)] == ["left", "left", "right"]
+        assert [vote.comment for vote in read_votes(opened.store) if not vote.is_undone] == ["sure", "sure", ""]
+        for key in (again.key, keys[1], keys[0]):  # several steps, back to the start
+            assert voting.progress(opened.store, anna).undoable == key
+            assert voting.undo(opened.store, anna, matchup=key)
+        assert voting.progress(opened.store, anna).undoable is None
+        assert read_ballots(opened.store) == []
+        assert next_matchup(opened, anna).position == 1
 
 
 def test_a_skipped_matchup_comes_back_at_the_end(tmp_path: Path) -> None:
@@ -408,9 +378,7 @@ def test_a_skipped_matchup_comes_back_at_the_end(tmp_path: Path) -> None:
 
 
 def test_nobody_fills_the_disk_by_undoing_and_skipping(tmp_path: Path) -> None:
-    made = make_arena(tmp_path)
-    with closing(OpenArena(tmp_path)) as opened:
-        anna = rater_id(opened, made.tokens["Anna"])
+    with open_arena(tmp_path) as (opened, anna):
         moves = 0
         while (matchup := voting.next_matchup(opened, anna)) and voting.skip(opened.store, anna, matchup=matchup.key):
             moves += 1
@@ -420,59 +388,35 @@ def test_nobody_fills_the_disk_by_undoing_and_skipping(tmp_path: Path) -> None:
         assert not voting.undo(opened.store, anna, matchup=matchup.key)
 
 
-def test_after_an_undo_the_old_answer_is_shown_as_pressed(tmp_path: Path) -> None:
-    made = make_arena(tmp_path)
-    with running(tmp_path) as server:
-        guest = server.guest(made.tokens["Anna"])
-        assert 'aria-pressed="true"' not in guest.page()
-        guest.vote("both-bad")
-        guest.undo()
-        assert re.findall(r'value="([\w-]+)"[^>]* aria-pressed="true"', guest.page()) == ["both-bad"]
-
-
 def test_the_instructions_are_one_click_away(tmp_path: Path) -> None:
     settings = ArenaSettings(matchups_per_rater=10, instructions="Judge what a dentist needs.\n\nBe <kind>.")
-    made = make_arena(tmp_path, settings=settings)
-    with running(tmp_path) as server:
-        page = server.guest(made.tokens["Anna"]).page()
-        found = re.search(r'<details class="help">(.*?)</details>', page, re.DOTALL)
+    with visited(tmp_path, settings=settings) as guest:
+        found = re.search(r'<details class="help">(.*?)</details>', guest.page(), re.DOTALL)
         assert found
         assert "Judge what a dentist needs." in found[1]
         assert "Be &lt;kind&gt;." in found[1]
 
 
 def test_pictures_are_found_by_their_own_names_alone(tmp_path: Path) -> None:
-    made = make_arena(tmp_path, cases=("A1", "A2"), volumes=("A2",))
-    opened = OpenArena(tmp_path)
-    anna = rater_id(opened, made.tokens["Anna"])
-    seen = {}
-    while (matchup := voting.next_matchup(opened, anna)) is not None:
-        (picture,) = matchup.pictures
-        seen[picture.is_volume] = picture
-        voting.cast(opened.store, anna, matchup=matchup.key, answer="both-good", comment="")
-    plain, volume = seen[False], seen[True]
-    good = [(plain, "0.png"), (volume, "0.png"), (volume, "11.png"), (volume, "volume.u16.gz")]
-    for picture, name in good:
-        path = opened.picture_file(picture.key, name)
-        assert path is not None
-        assert path.is_file()
-        assert opened.may_see(anna, picture.key)
-    bad = ["volume.u16.gz", "1.png", "00.png", "0.png\n", "../0.png", "", "-1.png", "٠.png", "0.PNG", "arena.sqlite"]
-    assert [opened.picture_file(plain.key, name) for name in bad] == [None] * len(bad)
-    assert opened.picture_file("0" * 32, "0.png") is None
-    assert opened.picture_file("..", "0.png") is None
-    assert not opened.may_see(anna, "0" * 32)
-    assert not opened.may_see(rater_id(opened, made.organiser), plain.key)
-    opened.close()
-
-
-@pytest.mark.parametrize("kind", ["another's", "unknown"])
-def test_a_matchup_of_somebody_else_is_refused(tmp_path: Path, kind: str) -> None:
-    made = make_arena(tmp_path, raters=("Anna", "Ben"))
-    opened = OpenArena(tmp_path)
-    anna, ben = (rater_id(opened, made.tokens[name]) for name in ("Anna", "Ben"))
-    key = next_matchup(opened, ben).key if kind == "another's" else "f" * 32
-    assert voting.cast(opened.store, anna, matchup=key, answer="left", comment="") == "refused"
-    assert not voting.undo(opened.store, anna, matchup=key)
-    assert read_ballots(opened.store) == []
-    opened.close()
+    with open_arena(tmp_path, cases=("A1", "A2"), volumes=("A2",)) as (opened, anna):
+        (plain,), (volume,) = opened.pictures.values()
+        for picture, name in ((plain, "0.png"), (volume, "0.png"), (volume, "11.png"), (volume, "volume.u16.gz")):
+            path = opened.picture_file(picture.key, name)
+            assert path is not None
+            assert path.is_file()
+            assert opened.may_see(anna, picture.key)
+        bad = [
+            "volume.u16.gz",
+            "1.png",
+            "00.png",
+            "0.png\n",
+            "../0.png",
+            "",
+            "-1.png",
+            "٠.png",
+            "0.PNG",
+            "arena.sqlite",
+        ]
+        assert [opened.picture_file(plain.key, name) for name in bad] == [None] * len(bad)
+        assert [opened.picture_file(key, "0.png") for key in ("0" * 32, "..")] == [None, None]
+        assert not opened.may_see(anna, "0" * 32)

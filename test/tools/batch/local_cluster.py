@@ -2,6 +2,7 @@
 
 import os
 import random
+import shutil
 import socket
 import subprocess
 import sys
@@ -10,6 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import pytest
 from places import ROOT
 
 
@@ -69,6 +71,12 @@ def _quiet_port() -> int:
             except OSError:
                 continue
         return port
+
+
+def skip_without_mounts() -> None:
+    """Skip a test whose worker sees files of its own."""
+    if shutil.which("unshare") is None or subprocess.run(["unshare", "-rm", "true"], check=False).returncode:
+        pytest.skip("this system allows no mounts of one's own")
 
 
 def wait_until(condition: Any, *, seconds: float = 120) -> None:

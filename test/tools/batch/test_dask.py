@@ -6,7 +6,6 @@ import json
 import os
 import shutil
 import signal
-import subprocess
 import threading
 import time
 import warnings
@@ -28,7 +27,7 @@ from tools.batch.challenge_of_reports import (
     write_ground_truth,
     write_teams,
 )
-from tools.batch.local_cluster import LocalCluster, wait_until
+from tools.batch.local_cluster import LocalCluster, skip_without_mounts, wait_until
 
 from podium.cli import main
 from podium.errors import Refused, UsageError
@@ -306,8 +305,7 @@ def test_a_task_that_the_client_has_forgotten_is_submitted_again(
 def test_a_full_disk_on_one_worker_changes_no_byte(
     many: Path, tmp_path: Path, start_cluster: Callable[..., LocalCluster]
 ) -> None:
-    if shutil.which("unshare") is None or subprocess.run(["unshare", "-rm", "true"], check=False).returncode:
-        pytest.skip("this system allows no mounts of one's own")
+    skip_without_mounts()
     cluster, output = start_cluster(workers=1), tmp_path / "out"
     (output / "kept").mkdir(parents=True)
     full = f'mount -t tmpfs -o size=4k,nr_inodes=1 full {output / "kept"} && exec "$@"'

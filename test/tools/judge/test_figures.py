@@ -47,9 +47,13 @@ def case(candidate: list[Status], reference: list[Status], *, doubted: list[list
     )
 
 
+def statuses(entailed: int, findings: int) -> list[Status]:
+    return ["entailed"] * entailed + ["not_entailed"] * (findings - entailed)
+
+
 def test_golden_figures() -> None:
     """Two cases with (P, R) = (1, 1) and (0.25, 0)."""
-    cases = [case(["entailed"], ["entailed"]), case(["entailed", *["not_entailed"] * 3], ["not_entailed"])]
+    cases = [case(statuses(1, 1), statuses(1, 1)), case(statuses(1, 4), statuses(0, 1))]
     found = radfact_aggregates(cases)
     assert (found["precision"], found["recall"]) == (0.625, 0.5)
     assert found["f1_of_means"] == pytest.approx(0.55555556, abs=5e-9)
@@ -79,15 +83,7 @@ def test_radfact_lites_own_aggregate_is_the_same() -> None:
 
     counts = [(1, 2, 3, 4), (0, 0, 0, 3), (2, 5, 1, 1)]
     theirs = aggregate_results([sample_result(str(c), c[0], c[2], c[1], c[3]) for c in counts], 0)
-    ours = radfact_aggregates(
-        [
-            case(
-                ["entailed"] * a + ["not_entailed"] * (b - a),
-                ["entailed"] * c + ["not_entailed"] * (d - c),
-            )
-            for a, b, c, d in counts
-        ]
-    )
+    ours = radfact_aggregates([case(statuses(a, b), statuses(c, d)) for a, b, c, d in counts])
     assert ours["f1_of_means"] == pytest.approx(theirs.logical_f1, rel=1e-12)
     assert ours["precision"] == pytest.approx(theirs.logical_precision, rel=1e-12)
 

@@ -71,14 +71,9 @@ def test_rows_hold_the_counts(undisturbed: Desk) -> None:
     assert undisturbed.rows("alpha")["A2"]["warnings"] == []
 
 
-def test_the_log_says_once_how_files_are_isolated(desk: Desk) -> None:
-    assert desk.run() == 0
-    assert desk.capfd is not None
-    assert "".join(desk.capfd.readouterr()).count("isolation: submitted files are decoded under") == 1
-
-
-def test_evidence_is_kept_on_request(desk: Desk) -> None:
+def test_evidence_is_kept_on_request_and_the_log_says_once_how_files_are_isolated(desk: Desk) -> None:
     assert desk.run("--keep-evidence") == 0
+    assert "\n".join(desk.said()[0]).count("isolation: submitted files are decoded under") == 1
     row = desk.rows("alpha")["A2"]["metrics"]["radfact"]
     assert row["candidate_verdicts"] == [
         {"finding": "Deep bite.", "verdict": "entailed", "evidence": ["Deep bite."], "suspicious": False},
@@ -445,7 +440,6 @@ def test_reasons_are_counted_and_an_answer_in_between_lets_the_run_go_on(
 @pytest.mark.parametrize(
     ("status", "code", "sentence"),
     [
-        (401, None, "The judge's server refuses the key (status 401)."),
         (402, None, "The judge's server asks for payment: the account has no credit left (status 402)."),
         (403, None, "The judge's server denies this key access to the model (status 403)."),
         (404, None, "The judge's server does not know this model or URL (status 404)."),
@@ -497,14 +491,9 @@ def evaluate(desk: Desk, team: str) -> Path:
     return output / "metrics.json"
 
 
-def judge_metrics(desk: Desk, *more: object) -> int:
-    arguments = ["--references", desk.root / "truth", "--model", "judge-1", "--base-url", desk.url]
-    return main(["judge", *map(str, (*more, *arguments, "--cache", desk.cache, "--output", desk.output))])
-
-
 def test_a_metrics_json_names_a_team_whose_reports_lie_elsewhere(desk: Desk) -> None:
     metrics = [evaluate(desk, "alpha"), evaluate(desk, "beta")]
-    assert judge_metrics(desk, *metrics, "--submissions", desk.root / "teams") == 0
+    assert desk.run(*metrics, "--submissions", desk.root / "teams", teams=()) == 0
     judged = desk.metrics("alpha")
     for name, figure in json.loads(metrics[0].read_text())["aggregates"].items():
         assert judged["aggregates"][name] == (1 if name == "radfact_known" else figure)
@@ -513,9 +502,9 @@ def test_a_metrics_json_names_a_team_whose_reports_lie_elsewhere(desk: Desk) -> 
 
 def test_a_metrics_json_of_other_reports_is_refused(desk: Desk, server: ScriptedServer) -> None:
     metrics = evaluate(desk, "alpha")
-    assert judge_metrics(desk, metrics, "--submissions", desk.root / "teams/beta") == 2
+    assert desk.run(metrics, "--submissions", desk.root / "teams/beta", teams=()) == 2
     assert desk.said()[1] == f"{metrics} was not made from this submission and these references: 'bleu_4' differs."
-    assert judge_metrics(desk, metrics) == 2
+    assert desk.run(metrics, teams=()) == 2
     assert desk.said()[1] == f"{metrics} holds no reports; name the folder of the submissions with --submissions."
     assert server.calls == []
 

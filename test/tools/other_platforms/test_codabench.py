@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 import yaml
 from challenges.carotid_files import configured, write_ground_truth
+from evaluating import Ended
 from evaluating import run_podium as podium
 from places import ROOT
 from tools.other_platforms.running import SAMPLES, column_paths, expected_figures, ground_truth, plain_metrics, sample
@@ -34,13 +35,17 @@ def worker_folders(folder: Path, kind: str, submission: Path | None = None) -> t
 @pytest.mark.parametrize("kind", SAMPLES)
 def test_scores_are_the_leaderboards_figures_of_metrics_json(kind: str, tmp_path: Path, capfd: CapFd) -> None:
     given, output = worker_folders(tmp_path, kind)
-    ended = podium(capfd, "evaluate", "--platform", "codabench", "--input", given, "--output", output)
+    ended = evaluate(capfd, given, output)
     assert ended.code == 0
     plain = plain_metrics(kind, tmp_path / "plain")
     assert (output / "metrics.json").read_bytes() == (tmp_path / "plain/metrics.json").read_bytes()
     scores = json.loads((output / "scores.json").read_bytes())
     assert scores == expected_figures(plain, column_paths(kind, capfd))
     assert ended.last_line.startswith(f"Scored {plain['counts']['scored']} of {plain['counts']['expected']} cases")
+
+
+def evaluate(capfd: CapFd, given: Path, output: Path) -> Ended:
+    return podium(capfd, "evaluate", "--platform", "codabench", "--input", given, "--output", output)
 
 
 class Text(HTMLParser):
@@ -62,7 +67,7 @@ def test_a_file_name_that_is_html_is_text_on_the_page(tmp_path: Path, capfd: Cap
     (submission / markup).mkdir()
     shutil.copy(prediction, submission / markup)
     given, output = worker_folders(tmp_path, "carotid", submission)
-    assert podium(capfd, "evaluate", "--platform", "codabench", "--input", given, "--output", output).code == 0
+    assert evaluate(capfd, given, output).code == 0
     page = output / "detailed_results.html"
     assert markup not in page.read_text()
     assert any(markup in words for words in Text(page).words), "the sentence names both files"
@@ -73,7 +78,7 @@ def test_the_page_shows_what_per_case_allows(tmp_path: Path, capfd: CapFd) -> No
     settings = given / "ref/carotid/challenge.toml"
     for per_case, is_named in (("anonymous", False), ("full", True)):
         settings.write_text(re.sub("^per_case.*", f'per_case = "{per_case}"', settings.read_text(), flags=re.MULTILINE))
-        assert podium(capfd, "evaluate", "--platform", "codabench", "--input", given, "--output", output).code == 0
+        assert evaluate(capfd, given, output).code == 0
         words = Text(output / "detailed_results.html").words
         assert "this submission" in words
         assert any("csv_00" in word for word in words) is is_named
@@ -84,11 +89,11 @@ def test_the_page_shows_what_per_case_allows(tmp_path: Path, capfd: CapFd) -> No
 
 def test_a_submission_that_cannot_be_scored_leaves_no_scores(tmp_path: Path, capfd: CapFd) -> None:
     given, output = worker_folders(tmp_path, "reports")
-    assert podium(capfd, "evaluate", "--platform", "codabench", "--input", given, "--output", output).code == 0
+    assert evaluate(capfd, given, output).code == 0
     shutil.rmtree(given / "res")
     (given / "res").mkdir()
     (given / "res/metadata").write_text("exitCode: null\n")
-    ended = podium(capfd, "evaluate", "--platform", "codabench", "--input", given, "--output", output)
+    ended = evaluate(capfd, given, output)
     assert (ended.code, list(output.iterdir())) == (1, [])
 
 
@@ -167,10 +172,7 @@ def test_a_link_is_no_reference(tmp_path: Path, capfd: CapFd) -> None:
     ("arguments", "sentence"),
     [
         (["--platform", "codabench", "--labels", "x"], "--labels is not an option of --platform codabench."),
-        (
-            ["--platform", "codabench", "--ground-truth", "x"],
-            "--ground-truth is not an option of --platform codabench.",
-        ),
+        (["--platform=codabench", "--ground-truth=x"], "--ground-truth is not an option of --platform codabench."),
         (["-p", "x"], "--predictions_file is not an option of --platform grand-challenge."),
         (["--validate-only"], "--validate-only is not an option of --platform grand-challenge."),
         (["--platform", "orca", "-p", "x"], "--platform orca needs --groundtruth_folder."),

@@ -26,14 +26,7 @@ from podium.tools.arena.agreement import RaterFigures, rater_figures
 from podium.tools.arena.archive import votes_csv
 from podium.tools.arena.raters import Guest, Invitation, Visitor
 from podium.tools.arena.settings import ArenaSettings
-from podium.tools.arena.standing import (
-    TITLES,
-    ArenaResult,
-    RatingPoint,
-    arena_result,
-    rating_course,
-    result_to_json,
-)
+from podium.tools.arena.standing import TITLES, ArenaResult, RatingPoint, arena_result, rating_course, result_to_json
 from podium.tools.arena.store import (
     LONGEST_COMMENT,
     Ballot,
@@ -51,15 +44,7 @@ from podium.tools.arena.store import (
     standing_ballots,
 )
 from podium.tools.arena.voting import Matchup, RaterProgress
-from podium.tools.arena.web.site import (
-    LANGUAGES,
-    PerMinute,
-    Site,
-    StoreThreads,
-    checked_form,
-    csrf_token,
-    words_of,
-)
+from podium.tools.arena.web.site import LANGUAGES, PerMinute, Site, StoreThreads, checked_form, csrf_token, words_of
 
 _NOTICES = ("answered", "undone", "kept", "skipped", "stays")
 _KEYS = {"left": 1, "right": 2, "both-good": 3, "both-bad": 4, "cannot-judge": 0}

@@ -30,20 +30,20 @@ def lock() -> dict[str, str]:
     return read
 
 
-def install_viewer(target: Path = LIBRARY) -> bool:
+def install_viewer() -> bool:
     """Fetch the pinned version, unless it is there; says whether it was fetched."""
-    wanted, stamp = lock(), target.with_suffix(".version")
-    if target.is_file() and stamp.is_file() and stamp.read_text("utf-8") == wanted["integrity"]:
+    wanted, stamp = lock(), LIBRARY.with_suffix(".version")
+    if LIBRARY.is_file() and stamp.is_file() and stamp.read_text("utf-8") == wanted["integrity"]:
         return False
     with TemporaryDirectory() as folder:
         archive = _pack(f"{wanted['package']}@{wanted['version']}", Path(folder))
         content = read_library(archive, wanted)
     try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_bytes(content)
+        LIBRARY.parent.mkdir(parents=True, exist_ok=True)
+        LIBRARY.write_bytes(content)
         stamp.write_text(wanted["integrity"], "utf-8")
     except OSError as error:
-        raise UsageError(f"{target} cannot be written: {error.strerror}.") from None
+        raise UsageError(f"{LIBRARY} cannot be written: {error.strerror}.") from None
     return True
 
 
