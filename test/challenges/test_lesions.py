@@ -88,6 +88,16 @@ def test_a_case_by_hand(submission: Path, tmp_path: Path) -> None:
     assert found["aggregates"]["dmm_pooled"] == pytest.approx(2 / 3)
 
 
+def test_a_perfect_case_reaches_the_declared_upper_bounds_and_no_more(tmp_path: Path) -> None:
+    write(tmp_path / "a.nii.gz", LESION)
+    challenge = lesions({"steps": 4})
+    (reference,) = challenge.find_references(tmp_path).values()
+    row = challenge.row(challenge.perfect_case(challenge.read_reference(reference)))
+    bounds = {each.name: each.highest for each in challenge.scoreboard.metrics if each.direction == "higher"}
+    assert {name: row[name] for name in bounds} == bounds
+    assert (bounds["auc_dice"], bounds["auc_dice_normalised"]) == (3, 1)
+
+
 def test_everything_can_be_recomputed_from_the_rows(tmp_path: Path) -> None:
     found = run(ROOT / "test/submissions/lesions/ember", ROOT / "ground-truth/lesions", tmp_path)
     for row in found["results"].values():
