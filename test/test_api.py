@@ -16,7 +16,7 @@ import h5py
 import numpy as np
 import pytest
 import SimpleITK as sitk
-from challenges.declared.declaring import write_challenge
+from challenges.declared.declaring import metric, metrics, value, write_challenge
 from places import ROOT
 
 import podium
@@ -121,14 +121,14 @@ def test_arrays_in_memory_give_the_figures_of_files(carotid: OpenChallenge) -> N
 def gallery_values(folder: Path, team: str) -> dict[str, dict[str, Any]]:
     """Every predicted value of a team by case, read without any code of Podium."""
     found: dict[str, dict[str, Any]] = {}
-    for name, value in tomllib.loads((folder / "challenge.toml").read_text())["values"].items():
-        if "table" in value:
-            path = next((folder / "teams" / team).rglob(value["table"]))
+    for name, table in tomllib.loads((folder / "challenge.toml").read_text())["values"].items():
+        if "table" in table:
+            path = next((folder / "teams" / team).rglob(table["table"]))
             text = path.read_text()
             rows = json.loads(text) if path.suffix == ".json" else list(csv.DictReader(text.splitlines()))
             for row in rows:
-                found.setdefault(row[value.get("case_column", "case")], {})[name] = float(row[value["column"]])
-        for template in np.atleast_1d(value.get("file", [])):
+                found.setdefault(row[table.get("case_column", "case")], {})[name] = float(row[table["column"]])
+        for template in np.atleast_1d(table.get("file", [])):
             for path in sorted((folder / "teams" / team).rglob(template.replace("{case}", "*"))):
                 case = path.name.removesuffix(template.removeprefix("{case}"))
                 is_json = path.suffix == ".json"
@@ -203,10 +203,8 @@ def test_curves_are_arrays() -> None:
 
 def test_the_froc_curve(tmp_path: Path) -> None:
     """Two cases with three findings. Falling: a hit, a false positive, a hit and a false positive together."""
-    toml = '[values.spots]\nkind = "points"\nunit = "mm"\ntable = "p.csv"\n[[metrics]]\nkind = "froc"\nradius_mm = 1\n'
-    truth = write_challenge(
-        tmp_path / "c", toml + '[ranking]\nby = "froc.cpm"\n', {"p.csv": "case,x,y\na,0,0\na,9,0\nb,5,5\n"}
-    )
+    toml = value("spots", "points", unit="mm", table="p.csv") + metric("froc", radius_mm=1) + metrics(by="froc.cpm")
+    truth = write_challenge(tmp_path / "c", toml, {"p.csv": "case,x,y\na,0,0\na,9,0\nb,5,5\n"})
 
     def spots(*found: tuple[int, int, float]) -> dict[str, Any]:
         points = [{"point": [x, y], "probability": sure} for x, y, sure in found]

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from challenges import carotid_files, freehand_files, lesions_folders
-from challenges.declared.declaring import write_challenge
+from challenges.declared.declaring import HEAD, metric, metrics, value, write_challenge
 from metrics import made as freehand_golden
 from places import ROOT
 
@@ -64,11 +64,8 @@ def add_lesions(folder: Path, name: str, volume: Any, *, spacing: tuple[float, .
 
 
 def reports(folder: Path, texts: dict[str, str]) -> Path:
-    (folder / "references").mkdir(parents=True)
-    (folder / "challenge.toml").write_text('kind = "reports"\ntitle = "T"\nversion = "1"\nper_case = "full"\n')
-    for case, text in texts.items():
-        (folder / "references" / f"{case}.txt").write_text(text)
-    return folder
+    references = {f"{case}.txt": text for case, text in texts.items()}
+    return write_challenge(folder, "", references, head=HEAD.replace("declared", "reports"))
 
 
 # Settings
@@ -117,15 +114,19 @@ def test_the_path_of_the_file_means_its_folder(carotid: Path) -> None:
 @pytest.mark.parametrize(
     ("first_line", "error"),
     [
-        ('kind = "cartoid"', "challenge.toml, line 1: 'kind' is 'cartoid'; the kinds are:"),
-        ("", "challenge.toml: the key 'kind' is missing."),
-        ('challenge = "carotid"', "challenge.toml, line 1: 'challenge' is no longer a key: write kind = \"declared\""),
+        ('kind = "decalred"', ", line 1: 'kind' is 'decalred'; the kinds are: declared, freehand, lesions, reports."),
+        ("", ": the key 'kind' is missing."),
+        (
+            'challenge = "carotid"',
+            ", line 1: 'challenge' is no longer a key: write kind = \"declared\"; the name of a challenge is that of "
+            "its folder.",
+        ),
     ],
 )
 def test_a_wrong_kind_hides_no_other_mistake(first_line: str, error: str, carotid: Path) -> None:
     (carotid / "challenge.toml").write_text(f'{first_line}\ntitle = "T"\nversion = "1"\nper_case = "all"\n')
     first, second = checked(carotid).errors
-    assert first.startswith(error)
+    assert first.startswith(f"challenge.toml{error}")
     assert second.startswith("challenge.toml, line 4: 'per_case' is wrong")
 
 
@@ -187,11 +188,17 @@ def test_every_broken_and_every_misnamed_reference_is_listed(carotid: Path) -> N
     assert len(errors) == 5
 
 
+def without_sides(folder: Path, *cases: str) -> Path:
+    """Two classes, of which the one has references elsewhere."""
+    elsewhere, two = "elsewhere/{case}.json", {"low": 0, "high": 1}
+    toml = value("risk", "class", file="{case}.json", reference="{case}.json", classes=two)
+    toml += value("side", "class", file=elsewhere, reference=elsewhere, classes=two)
+    toml += metric("f1", of="risk") + metrics(by="f1.macro")
+    return write_challenge(folder, toml, {f"{case}.json": 0 for case in cases})
+
+
 def test_a_template_that_fits_no_reference_is_reported_without_a_traceback(tmp_path: Path) -> None:
-    (tmp_path / "references").mkdir()
-    for case in "ab":
-        (tmp_path / f"references/{case}.json").write_text("0")
-    (tmp_path / "challenge.toml").write_text(TWO_CLASSES.replace("{case}_side.json", "elsewhere/{case}.json"))
+    without_sides(tmp_path, "a", "b")
     assert checked(tmp_path).errors == [
         "a: A case has no reference for the value 'side'.",
         "b: A case has no reference for the value 'side'.",
@@ -199,42 +206,12 @@ def test_a_template_that_fits_no_reference_is_reported_without_a_traceback(tmp_p
 
 
 def test_many_missing_references_are_one_line(tmp_path: Path) -> None:
-    (tmp_path / "references").mkdir()
-    for number in range(18):
-        (tmp_path / f"references/c{number:02}.json").write_text("0")
-    (tmp_path / "challenge.toml").write_text(TWO_CLASSES.replace("{case}_side.json", "elsewhere/{case}.json"))
+    without_sides(tmp_path, *(f"c{number:02}" for number in range(18)))
     sentence = "A case has no reference for the value 'side'."
     assert checked(tmp_path).errors == [f"c00, c01, c02, c03, c04 and 13 more: {sentence}"]
     with pytest.raises(GroundTruthError, match=f"^{sentence}$") as raised:
         evaluate(tmp_path, ground_truth=tmp_path, executor=Serial())
     assert raised.value.detail == f"c00, c01, c02, c03, c04 and 13 more: {sentence}"
-
-
-TWO_CLASSES = """\
-kind = "declared"
-title = "Two classes"
-version = "1"
-per_case = "full"
-
-[values.risk]
-kind = "class"
-file = "{case}.json"
-reference = "{case}.json"
-classes = { low = 0, high = 1 }
-
-[values.side]
-kind = "class"
-file = "{case}_side.json"
-reference = "{case}_side.json"
-classes = { left = 0, right = 1 }
-
-[[metrics]]
-kind = "f1"
-of = "risk"
-
-[ranking]
-by = "f1.macro"
-"""
 
 
 def test_of_several_names_the_first_that_fits_a_reference_counts(carotid: Path) -> None:
@@ -517,14 +494,10 @@ def test_a_perfect_submission_scores_best_in_every_sample_and_gallery_challenge(
     assert [warning for warning in found.warnings if "perfect submission" in warning] == []
 
 
-RISK = (
-    '[values.v]\nkind = "class"\ntable = "p.csv"\ncolumn = "v"\nclasses = { low = 0, mid = 1, high = 2 }\n'
-    '[[metrics]]\nkind = "f1"\n[figures]\nscore = "100 * f1.macro"\n[ranking]\nby = "score"\n'
-)
-
-
 def test_a_declared_class_without_a_case_keeps_f1_macro_below_the_best_value(tmp_path: Path) -> None:
-    found = checked(write_challenge(tmp_path / "risk", RISK, {"p.csv": "case,v\na,0\nb,1\nc,1\n"}))
+    toml = value("v", "class", table="p.csv", column="v", classes={"low": 0, "mid": 1, "high": 2})
+    toml += metrics("f1", by="score") + '[figures]\nscore = "100 * f1.macro"\n'
+    found = checked(write_challenge(tmp_path / "risk", toml, {"p.csv": "case,v\na,0\nb,1\nc,1\n"}))
     assert found.errors == []
     macro = "A perfect submission scores 0.6667 in 'f1.macro', not the best value, 1. A declared class without a case "
     assert f"{macro}counts 0 in it." in found.warnings
@@ -532,11 +505,8 @@ def test_a_declared_class_without_a_case_keeps_f1_macro_below_the_best_value(tmp
 
 
 def test_a_formula_that_even_a_perfect_submission_has_no_value_of(tmp_path: Path) -> None:
-    toml = (
-        '[values.v]\nkind = "probability"\npositive = "ill"\ntable = "p.csv"\ncolumn = "v"\n'
-        '[[metrics]]\nkind = "auroc"\n'
-        '[figures]\nscore = { formula = "2 * auroc - 1", undefined = "exclude" }\n[ranking]\nby = "score"\n'
-    )
+    toml = value("v", "probability", positive="ill", table="p.csv", column="v") + metrics("auroc", by="score")
+    toml += '[figures]\nscore = { formula = "2 * auroc - 1", undefined = "exclude" }\n'
     found = checked(write_challenge(tmp_path / "one", toml, {"p.csv": "case,v\na,1\nb,1\n"}))
     words = "A perfect submission has no value for '{}': these references leave it undefined."
     assert found.errors == []

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import SimpleITK
 from challenges import freehand_files
-from challenges.declared.declaring import HEAD, write_challenge, write_file
+from challenges.declared.declaring import HEAD, metric, metrics, value, write_challenge, write_file
 from challenges.lesions_folders import LESION, write_ground_truth
 from evaluating import read_metrics
 from hypothesis import given
@@ -35,65 +35,14 @@ CUBE = np.zeros((4, 5, 6), np.uint8)
 CUBE[1:3, 1:4, 2:5] = 1
 TURNED = (0.0, 1.0, 0.0, -1.0, 0.0, 0.0, 0.0, 0.0, 1.0)
 
-LABELS = """
-[values.liver]
-kind = "labels"
-file = "{case}.nii.gz"
-reference = "{case}.nii.gz"
-labels = { liver = 1 }
-geometry = "%s"
-[[metrics]]
-kind = "dice"
-[ranking]
-by = "dice.liver"
-"""
-IMAGE = """
-[values.ct]
-kind = "image"
-file = "{case}.mha"
-reference = "{case}.mha"
-[[metrics]]
-kind = "rmse"
-failed = 100
-[ranking]
-by = "rmse"
-"""
-POINTS = """
-[values.lesions]
-kind = "points"
-file = "{case}.json"
-reference = "{case}.json"
-unit = "mm"
-max_candidates = 2
-[[metrics]]
-kind = "ap"
-radius_mm = 5.0
-[ranking]
-by = "ap"
-"""
-TABLE = """
-[values.risk]
-kind = "probability"
-table = "predictions.csv"
-column = "risk"
-positive = "yes"
-classes = { no = 0, yes = 1 }
-reference_table = "truth.csv"
-reference_column = "class"
-[values.age]
-kind = "number"
-table = "predictions.csv"
-column = "age"
-reference_table = "truth.csv"
-reference_column = "age"
-[[metrics]]
-kind = "auroc"
-[[metrics]]
-kind = "mae"
-failed = 100
-[ranking]
-by = "auroc"
-"""
+TABLES = {"table": "predictions.csv", "reference_table": "truth.csv"}
+TABLE = (
+    value("risk", "probability", positive="yes", classes={"no": 0, "yes": 1}, column="risk", **TABLES)
+    + 'reference_column = "class"\n'
+    + value("age", "number", column="age", **TABLES)
+    + metric("mae", failed=100)
+    + metrics("auroc")
+)
 
 
 @dataclass(frozen=True)
@@ -108,8 +57,8 @@ class Scene:
 
 def _image(folder: Path, array: Any, ending: str = ".nii.gz", **geometry: Sequence[float]) -> bytes:
     image = SimpleITK.GetImageFromArray(array)
-    for name, value in geometry.items():
-        getattr(image, f"Set{name}")(value)
+    for name, numbers in geometry.items():
+        getattr(image, f"Set{name}")(numbers)
     path = folder / f"made{ending}"
     SimpleITK.WriteImage(image, str(path))
     return path.read_bytes()
@@ -133,14 +82,17 @@ def _images(folder: Path, array: Any, ending: str) -> list[bytes]:
 
 def _labels(folder: Path, rule: str) -> tuple[Path, dict[str, bytes], list[bytes]]:
     content = _image(folder, CUBE)
-    truth = write_challenge(folder / "truth", LABELS % rule, {f"{case}.nii.gz": content for case in "ab"})
-    return truth, {f"{case}.nii.gz": content for case in "ab"}, _images(folder, CUBE, ".nii.gz")
+    name = "{case}.nii.gz"
+    toml = value("liver", "labels", file=name, reference=name, labels={"liver": 1}, geometry=rule) + metrics("dice")
+    files = {f"{case}.nii.gz": content for case in "ab"}
+    return write_challenge(folder / "truth", toml, files), files, _images(folder, CUBE, ".nii.gz")
 
 
 def _continuous(folder: Path) -> tuple[Path, dict[str, bytes], list[bytes]]:
     content = _image(folder, CUBE.astype(np.float32), ".mha")
-    truth = write_challenge(folder / "truth", IMAGE, {f"{case}.mha": content for case in "ab"})
-    return truth, {f"{case}.mha": content for case in "ab"}, _images(folder, CUBE, ".mha")
+    toml = value("ct", "image", file="{case}.mha", reference="{case}.mha") + metric("rmse", failed=100)
+    files = {f"{case}.mha": content for case in "ab"}
+    return write_challenge(folder / "truth", toml + metrics(by="rmse"), files), files, _images(folder, CUBE, ".mha")
 
 
 def _points(folder: Path) -> tuple[Path, dict[str, bytes], list[bytes]]:
@@ -149,7 +101,8 @@ def _points(folder: Path) -> tuple[Path, dict[str, bytes], list[bytes]]:
         return json.dumps({"type": "Multiple points", "points": listed}).encode()
 
     files = {f"{case}.json": points((1, 2, 3), probability=0.5) for case in "ab"}
-    truth = write_challenge(folder / "truth", POINTS, files)
+    toml = value("lesions", "points", file="{case}.json", reference="{case}.json", unit="mm", max_candidates=2)
+    truth = write_challenge(folder / "truth", toml + metric("ap", radius_mm=5.0) + metrics(by="ap"), files)
     others = [
         points((1, 2, 3)),
         points(),

@@ -9,7 +9,7 @@ import numpy as np
 import SimpleITK
 from evaluating import read_metrics
 from numpy.typing import NDArray
-from samples.algorithm_submission import JobFolder, json_socket, random_id
+from samples.algorithm_submission import JobFolder, random_id, socket
 
 from podium import evaluate
 from podium.execution.executor import Serial
@@ -71,15 +71,13 @@ def write_jobs(folder: Path, jobs: list[dict[str, Any]]) -> Path:
         if job.get("points") is not None:
             points = [{"point": [n, 1, 1], "name": "tumor"} for n in range(job["points"])]
             value = {"version": {"major": 1, "minor": 0}, "type": "Multiple points", "points": points}
-            inputs.append(made.entry(json_socket("lesion-clicks", kind="Points", super_kind="File"), value=value))
+            inputs.append(made.entry(socket("lesion-clicks", "Points", "File"), value=value))
         if job.get("step") is not None:
-            inputs.append(
-                made.entry(json_socket("interaction-step", kind="Int", super_kind="Value"), value=job["step"])
-            )
+            inputs.append(made.entry(socket("interaction-step", "Integer", "Value"), value=job["step"]))
         path = made.output / "images/tumor-lesion-segmentation" / f"{random_id(rng)}.mha"
         write(path, job["mask"])
         outputs = [made.image_entry("tumor-lesion-segmentation", path)]
-        entries.append(made.job(inputs=inputs, outputs=outputs, exec_duration="PT1S", invoke_duration=None))
+        entries.append(made.job(inputs=inputs, outputs=outputs, exec_duration="PT1S"))
     (folder / "predictions.json").write_text(json.dumps(entries))
     return folder
 

@@ -47,6 +47,24 @@ def truth(tmp_path: Path) -> Path:
     return write_ground_truth(tmp_path / "truth")
 
 
+@pytest.fixture
+def scored(tmp_path: Path, truth: Path) -> Callable[[], dict[str, Any]]:
+    """metrics.json of the folder `submission`."""
+    return lambda: evaluate(tmp_path / "submission", truth, tmp_path / "output")
+
+
+def rank_teams(tmp_path: Path, truth: Path, teams: dict[str, tuple[float, float | None]]) -> dict[str, Any]:
+    """ranking.json of teams that send the references times a factor, in this time or without a runtime.json."""
+    for name, (factor, seconds) in teams.items():
+        write_npy(tmp_path / name / SCAN, {array: factor * values for array, values in reference_sets().items()})
+        if seconds is not None:
+            (tmp_path / name / "runtime.json").write_text(json.dumps({SCAN: seconds}))
+        evaluate(tmp_path / name, truth, tmp_path / "teams" / name)
+    assert main(["rank", str(tmp_path / "teams"), "--output", str(tmp_path / "ranking")]) == 0
+    ranking: dict[str, Any] = json.loads((tmp_path / "ranking/ranking.json").read_text())
+    return ranking
+
+
 @pytest.mark.usefixtures("processes")
 def test_threads_and_processes_give_the_same_bytes(tmp_path: Path) -> None:
     submission, truth = ROOT / "test/submissions/freehand/fathom", ROOT / "ground-truth/freehand"
@@ -88,11 +106,11 @@ def pack(folder: Path, scan: Path) -> None:
 
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("dtype", ["<f8", "<f4", ">f4", ">f8"])
-def test_every_form_of_the_worked_example_scores_the_same(form: str, dtype: str, tmp_path: Path, truth: Path) -> None:
+def test_every_form_of_the_worked_example_scores_the_same(form: str, dtype: str, tmp_path: Path, scored: Any) -> None:
     submission = tmp_path / "submission"
     submission.mkdir()
     FORMS[form](submission, off_by_5_mm(dtype))
-    found = evaluate(submission, truth, tmp_path / "output")
+    found = scored()
     row = found["results"][SCAN]["metrics"]
     assert {name: row[name] for name in NAMES} == pytest.approx(dict.fromkeys(NAMES, 5.0), abs=1e-5)
     assert row["normalised"] == pytest.approx(golden.NORMALISED_AT_5_MM, abs=1e-5)
@@ -102,54 +120,46 @@ def test_every_form_of_the_worked_example_scores_the_same(form: str, dtype: str,
 
 
 TRANSFORMS = {"global_transforms": golden.GLOBAL, "local_transforms": golden.LOCAL}
+ROUGH = golden.LOCAL + np.array([0, 0, 0, 3e-8])[:, None]
 
 
 @pytest.mark.parametrize(
-    "given", [("local_transforms",), ("global_transforms",), ("global_transforms", "local_transforms")]
+    "given",
+    [
+        {"local_transforms": golden.LOCAL},
+        {"local_transforms": ROUGH},
+        {"global_transforms": golden.GLOBAL},
+        TRANSFORMS,
+    ],
+    ids=["local", "local with a tiny rounding error in the last row", "global", "both"],
 )
-@pytest.mark.parametrize("write", [write_h5, write_npz])
+@pytest.mark.parametrize(("write", "ending"), [(write_h5, ".h5"), (write_npz, ".npz"), (write_npy, "")])
 def test_transforms_replace_everything(
-    given: tuple[str, ...], write: Callable[..., Path], tmp_path: Path, truth: Path
+    given: dict[str, Any], write: Callable[..., Path], ending: str, tmp_path: Path, scored: Any
 ) -> None:
-    ending = ".h5" if write is write_h5 else ".npz"
-    submission = tmp_path / "submission"
-    write(submission / f"{SCAN}{ending}", {name: TRANSFORMS[name] for name in given})
-    found = evaluate(submission, truth, tmp_path / "output")
-    assert found["aggregates"]["final_score"] == pytest.approx(1, abs=1e-5)
+    write(tmp_path / "submission" / f"{SCAN}{ending}", given)
+    assert scored()["aggregates"]["final_score"] == pytest.approx(1, abs=1e-5)
 
 
-def test_transforms_in_npy_files(tmp_path: Path, truth: Path) -> None:
-    write_npy(tmp_path / "submission" / SCAN, {"local_transforms": golden.LOCAL})
-    found = evaluate(tmp_path / "submission", truth, tmp_path / "output")
-    assert found["aggregates"]["final_score"] == pytest.approx(1, abs=1e-5)
-
-
-def test_identity_transforms_score_nothing(tmp_path: Path, truth: Path) -> None:
+def test_identity_transforms_score_nothing(tmp_path: Path, scored: Any) -> None:
     write_h5(tmp_path / "submission" / f"{SCAN}.h5", {"local_transforms": np.tile(np.eye(4), (2, 1, 1))})
-    found = evaluate(tmp_path / "submission", truth, tmp_path / "output")
+    found = scored()
     row = found["results"][SCAN]["metrics"]
     assert {name: row[name] for name in NAMES} == pytest.approx(golden.LARGEST, abs=1e-5)
     assert found["aggregates"]["final_score"] == pytest.approx(0, abs=1e-6)
 
 
-def test_what_is_given_explicitly_wins_over_transforms(tmp_path: Path, truth: Path) -> None:
+def test_what_is_given_explicitly_wins_over_transforms(tmp_path: Path, scored: Any) -> None:
     sets = off_by_5_mm()
     write_h5(tmp_path / "submission" / f"{SCAN}.h5", {**TRANSFORMS, "GP": sets["GP"], "LL": sets["LL"]})
-    row = evaluate(tmp_path / "submission", truth, tmp_path / "output")["results"][SCAN]["metrics"]
+    row = scored()["results"][SCAN]["metrics"]
     assert {name: row[name] for name in NAMES} == pytest.approx({"gpe": 5, "gle": 0, "lpe": 0, "lle": 5}, abs=1e-5)
 
 
-def test_a_tiny_rounding_error_in_the_last_row_is_forgiven(tmp_path: Path, truth: Path) -> None:
-    rough = golden.LOCAL + np.array([0, 0, 0, 3e-8])[:, None]
-    write_h5(tmp_path / "submission" / f"{SCAN}.h5", {"local_transforms": rough})
-    found = evaluate(tmp_path / "submission", truth, tmp_path / "output")
-    assert found["aggregates"]["final_score"] == pytest.approx(1, abs=1e-5)
-
-
-def test_pixels_in_the_wrong_order_cost_what_the_worked_example_says(tmp_path: Path, truth: Path) -> None:
+def test_pixels_in_the_wrong_order_cost_what_the_worked_example_says(tmp_path: Path, scored: Any) -> None:
     sets = reference_sets() | {"GP": golden.column_major(golden.GP), "LP": golden.column_major(golden.LP)}
     write_npy(tmp_path / "submission" / SCAN, sets)
-    row = evaluate(tmp_path / "submission", truth, tmp_path / "output")["results"][SCAN]["metrics"]
+    row = scored()["results"][SCAN]["metrics"]
     assert {name: row[name] for name in ("gpe", "lpe")} == pytest.approx(golden.COLUMN_MAJOR, abs=1e-5)
 
 
@@ -205,14 +215,9 @@ def test_a_time_limit_for_all_scans(seconds: tuple[float | None, ...], expected:
 
 def test_teams_beyond_the_time_limit_are_named(tmp_path: Path) -> None:
     truth = write_ground_truth(tmp_path / "truth", extra="time_limit_hours = 0.5\n", edition="2025")
-    for name, seconds in (("slow", 1801.0), ("fast", 1800.0), ("unknown", None)):
-        write_npy(tmp_path / name / SCAN, reference_sets())
-        if seconds is not None:
-            (tmp_path / name / "runtime.json").write_text(json.dumps({SCAN: seconds}))
-        evaluate(tmp_path / name, truth, tmp_path / "teams" / name)
-    assert main(["rank", str(tmp_path / "teams"), "--output", str(tmp_path / "ranking")]) == 0
-    notes = json.loads((tmp_path / "ranking/ranking.json").read_text())["notes"]
-    assert [note for note in notes if "time limit" in note] == [
+    teams = {"slow": (1.0, 1801.0), "fast": (1.0, 1800.0), "unknown": (1.0, None)}
+    ranking = rank_teams(tmp_path, truth, teams)
+    assert [note for note in ranking["notes"] if "time limit" in note] == [
         "Warning: beyond the time limit of 0.5 h for all cases: slow.",
         "Not known to be within the time limit of 0.5 h for all cases: unknown.",
     ]
@@ -238,11 +243,11 @@ def test_two_frames_are_enough(tmp_path: Path) -> None:
     assert found["aggregates"]["final_score"] == pytest.approx(1, abs=1e-6)
 
 
-def test_values_beyond_float32_are_measured_all_the_same(tmp_path: Path, truth: Path) -> None:
+def test_values_beyond_float32_are_measured_all_the_same(tmp_path: Path, scored: Any) -> None:
     sets = reference_sets()
     sets["GP"] = sets["GP"] + np.array([3e25, 4e25, 0])[:, None]
     write_npy(tmp_path / "submission" / SCAN, sets)
-    row = evaluate(tmp_path / "submission", truth, tmp_path / "output")["results"][SCAN]["metrics"]
+    row = scored()["results"][SCAN]["metrics"]
     assert row["gpe"] == pytest.approx(5e25)
     assert row["normalised"]["gpe"] == 0
 
@@ -440,12 +445,7 @@ def test_reference_values_stay_out_of_anonymous_rows(tmp_path: Path) -> None:
 
 def test_teams_equal_to_three_decimals_are_ranked_by_runtime(tmp_path: Path, truth: Path) -> None:
     """slow is better in the fifth decimal, which does not count; unknown comes behind everything known."""
-    for name, factor, seconds in (("slow", 0.80000, 9.0), ("fast", 0.79999, 5.0), ("unknown", 0.80001, None)):
-        write_npy(tmp_path / name / SCAN, {array: factor * values for array, values in reference_sets().items()})
-        if seconds is not None:
-            (tmp_path / name / "runtime.json").write_text(json.dumps({SCAN: seconds}))
-        evaluate(tmp_path / name, truth, tmp_path / "teams" / name)
-    assert main(["rank", str(tmp_path / "teams"), "--output", str(tmp_path / "ranking")]) == 0
-    ranking = json.loads((tmp_path / "ranking/ranking.json").read_text())
+    teams = {"slow": (0.80000, 9.0), "fast": (0.79999, 5.0), "unknown": (0.80001, None)}
+    ranking = rank_teams(tmp_path, truth, teams)
     ranks = {team["name"]: team["rank"] for team in ranking["teams"]}
     assert ranks == {"fast": 1, "slow": 2, "unknown": 3}

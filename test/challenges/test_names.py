@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from challenges.declared.declaring import HEAD, errors, score
+from challenges.declared.declaring import HEAD, errors, metric, score, value
 from hypothesis import given
 from hypothesis import strategies as st
 from places import ROOT
@@ -85,9 +85,9 @@ def test_every_figure_can_be_a_column_a_term_a_title_a_criterion_and_a_tie_break
 @pytest.mark.parametrize("name", TABLES)
 def test_every_per_case_figure_goes_by_its_name_and_by_that_of_its_mean(name: str) -> None:
     board = challenge_with(name).scoreboard
-    for metric in board.metrics:
-        names = {metric.name, metric.mean_path, metric.name.removesuffix(".mean")} - {""}
-        assert {board.names.find_metric(each) for each in names} == {metric}
+    for declared in board.metrics:
+        names = {declared.name, declared.mean_path, declared.name.removesuffix(".mean")} - {""}
+        assert {board.names.find_metric(each) for each in names} == {declared}
         for tables in [tables for each in names for tables in uses_of_cases(each)]:
             challenge_with(name, **tables)
 
@@ -133,19 +133,8 @@ def test_a_figure_of_all_cases_is_no_figure_of_single_cases() -> None:
 
 # Groups, evaluated and ranked.
 
-AGE = """\
-[cases]
-groups = '^(?P<group>[a-z]+)_'
-[values.age]
-kind = "number"
-table = "p.csv"
-column = "age"
-range = [0, 100]
-[[metrics]]
-kind = "mae"
-[[metrics]]
-kind = "rmse"
-"""
+AGE = "[cases]\ngroups = '^(?P<group>[a-z]+)_'\n" + value("age", "number", table="p.csv", column="age", range=[0, 100])
+AGE += metric("mae") + metric("rmse")
 ERRORS = {"a_1": 1, "a_2": 3, "b_1": 8, "b_2": 8, "b_3": 8}
 FIGURES = '[figures]\nworst = "max(groups.a.mae, groups.b.mae)"\nfair = "mae.group_mean + 0 * rmse.group_mean"\n'
 

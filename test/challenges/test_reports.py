@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from challenges.built import reports
+from challenges.declared.declaring import write_challenge
 from evaluating import evaluate_command
 from metrics.test_text import A_CANDIDATE, A_REFERENCE, C_CANDIDATE, C_REFERENCE
 from places import ROOT
@@ -29,12 +30,9 @@ TEXTS = {"A003": "Tooth 46 is missing. No open bite.", "b.7": "The overjet is in
 TOML = 'kind = "reports"\ntitle = "Test"\nversion = "1"\nper_case = "{per_case}"\n'
 
 
-def write_truth(root: Path, texts: dict[str, str] = TEXTS, *, per_case: str = "full") -> Path:
-    (root / "references").mkdir(parents=True)
-    (root / "challenge.toml").write_text(TOML.format(per_case=per_case))
-    for case, text in texts.items():
-        (root / "references" / f"{case}.txt").write_text(text, encoding="utf-8")
-    return root
+def write_truth(root: Path, texts: dict[str, str] = TEXTS, *, per_case: str = "full", settings: str = "") -> Path:
+    references = {f"{case}.txt": text for case, text in texts.items()}
+    return write_challenge(root, settings, references, head=TOML.format(per_case=per_case))
 
 
 class Bench:
@@ -98,8 +96,7 @@ def perfect(rows: dict[str, Any]) -> None:
 
 
 def test_aggregates_can_be_computed_again_from_the_rows_alone(tmp_path: Path) -> None:
-    arguments = ["--input", SAMPLES / "wisdom", "--output", tmp_path, "--ground-truth", GROUND_TRUTH]
-    assert main(["evaluate", *map(str, arguments)]) == 0
+    assert evaluate_command(SAMPLES / "wisdom", GROUND_TRUTH, tmp_path) == 0
     document = json.loads((tmp_path / "metrics.json").read_text())
     rows = [
         CaseResult(case=row["case"], status=row["status"], metrics=row["metrics"], error=row["error"])
@@ -114,9 +111,8 @@ def test_only_the_leaderboards_bleu_counts_orders_that_a_report_is_too_short_for
 
 
 def write_golden(bench: Bench, captioning: str) -> None:
-    write_truth(bench.truth, {"A": A_REFERENCE, "C": C_REFERENCE})
-    with (bench.truth / "challenge.toml").open("a") as stream:
-        stream.write(f'[reports]\ncaptioning = "{captioning}"\n')
+    settings = f'[reports]\ncaptioning = "{captioning}"\n'
+    write_truth(bench.truth, {"A": A_REFERENCE, "C": C_REFERENCE}, settings=settings)
     bench.write("reports.json", json.dumps({"A": A_CANDIDATE, "C": C_CANDIDATE}))
 
 
@@ -423,9 +419,7 @@ def test_a_broken_ground_truth_stops_everything(bench: Bench, name: str, content
 
 
 def test_settings_are_checked(bench: Bench) -> None:
-    write_truth(bench.truth)
-    with (bench.truth / "challenge.toml").open("a") as stream:
-        stream.write("[reports.weights]\nclinical = 0.9\n")
+    write_truth(bench.truth, settings="[reports.weights]\nclinical = 0.9\n")
     bench.write("reports.json", json.dumps(TEXTS))
     code, sentence = bench.run()
     assert code == 2
@@ -467,9 +461,7 @@ def test_validate_and_manifest(bench: Bench, tmp_path: Path) -> None:
 
 
 def test_the_manifest_does_not_publish_the_judges_address(bench: Bench, tmp_path: Path) -> None:
-    write_truth(bench.truth)
-    with (bench.truth / "challenge.toml").open("a") as stream:
-        stream.write('[reports.judge]\nbase_url = "http://judge.hospital.example/v1"\n')
+    write_truth(bench.truth, settings='[reports.judge]\nbase_url = "http://judge.hospital.example/v1"\n')
     manifest = tmp_path / "cases.json"
     assert main(["manifest", "--ground-truth", str(bench.truth), "--output", str(manifest)]) == 0
     assert "hospital" not in manifest.read_text()

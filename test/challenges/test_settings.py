@@ -134,10 +134,6 @@ def test_mistakes_name_key_and_line(old: str, new: str, message: str, tmp_path: 
     assert str(tmp_path) not in str(caught.value)
 
 
-def test_a_byte_order_mark_is_accepted(tmp_path: Path) -> None:
-    assert parse("\ufeff" + VALID, tmp_path).settings.time.baseline_seconds == 90
-
-
 def test_line_of_quoted_and_dotted_keys() -> None:
     text = 'a."b c".d = 1\n[x]\n# y = 0\ny = { z = 2 }\n'
     assert line_of(text, ("a", "b c", "d")) == 1

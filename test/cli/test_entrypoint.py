@@ -11,23 +11,13 @@ import time
 from pathlib import Path
 
 import pytest
-from challenges.declared.declaring import HEAD, write_challenge, write_predictions
+from challenges.declared.declaring import HEAD, metrics, value, write_challenge, write_predictions
 from container.platform_runner import LONGEST_LINE, Run
 from places import ROOT
 
 pytestmark = pytest.mark.slow
 
-TOML = """\
-[values.age]
-kind = "number"
-table = "ages.csv"
-column = "age"
-reference_table = "ages.csv"
-[[metrics]]
-kind = "difference"
-[ranking]
-by = "difference"
-"""
+TOML = value("age", "number", table="ages.csv", column="age") + metrics("difference")
 CODE = """\
 import ctypes, os, sys, time, warnings
 from pathlib import Path

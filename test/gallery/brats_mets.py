@@ -9,7 +9,7 @@ import surface_distance
 from numpy.typing import NDArray
 from scipy import ndimage
 
-from gallery.files import clear, write_expected, write_volume
+from gallery.files import clear, means, write_expected, write_volume
 
 Labels = NDArray[np.uint8]
 Mask = NDArray[np.bool_]
@@ -22,22 +22,18 @@ CONNECTED = np.ones((3, 3, 3))  # 26 neighbours
 GROWTH = ndimage.generate_binary_structure(3, 2)  # 18 neighbours
 
 
-def box(labels: Labels, value: int, z: slice, y: slice, x: slice) -> None:
-    labels[z, y, x] = value
-
-
 def references() -> dict[str, Labels]:
     found = {f"BraTS-MET-{number:05}-000": np.zeros(SHAPE, np.uint8) for number in (11, 27, 30, 41)}
     large, close, small, _ = found.values()
-    box(large, OEDEMA, slice(2, 10), slice(2, 10), slice(2, 10))  # one lesion of three tissues,
-    box(large, ENHANCING, slice(3, 8), slice(3, 8), slice(3, 8))
-    box(large, CORE, slice(5, 6), slice(5, 6), slice(5, 6))
-    box(large, ENHANCING, slice(10, 13), slice(16, 20), slice(15, 20))  # and one without oedema
-    box(close, ENHANCING, slice(3, 6), slice(3, 6), slice(3, 6))  # two voxels apart: one lesion once grown
-    box(close, ENHANCING, slice(3, 6), slice(3, 6), slice(8, 10))
-    box(close, ENHANCING, slice(3, 6), slice(3, 6), slice(13, 15))  # three voxels apart: another lesion
-    box(close, OEDEMA, slice(10, 13), slice(14, 18), slice(14, 18))
-    box(small, ENHANCING, slice(8, 9), slice(8, 9), slice(8, 10))  # 2 mm3: does not count
+    large[2:10, 2:10, 2:10] = OEDEMA  # one lesion of three tissues,
+    large[3:8, 3:8, 3:8] = ENHANCING
+    large[5, 5, 5] = CORE
+    large[10:13, 16:20, 15:20] = ENHANCING  # and one without oedema
+    close[3:6, 3:6, 3:6] = ENHANCING  # two voxels apart: one lesion once grown
+    close[3:6, 3:6, 8:10] = ENHANCING
+    close[3:6, 3:6, 13:15] = ENHANCING  # three voxels apart: another lesion
+    close[10:13, 14:18, 14:18] = OEDEMA
+    small[8, 8, 8:10] = ENHANCING  # 2 mm3: does not count
     return found  # the last one has no lesion
 
 
@@ -47,11 +43,11 @@ def ash() -> dict[str, Labels]:
     large, close, small, _ = found.values()
     large[2] = 0
     large[6, 4:6, 4:6] = CORE
-    box(large, 0, slice(11, 12), slice(16, 20), slice(15, 20))
-    box(close, 0, slice(3, 6), slice(3, 6), slice(3, 10))
-    box(close, ENHANCING, slice(3, 5), slice(3, 6), slice(3, 5))
-    box(close, ENHANCING, slice(6, 7), slice(4, 6), slice(7, 10))
-    box(small, ENHANCING, slice(8, 11), slice(8, 9), slice(8, 9))
+    large[11, 16:20, 15:20] = 0
+    close[3:6, 3:6, 3:10] = 0
+    close[3:5, 3:6, 3:5] = ENHANCING
+    close[6, 4:6, 7:10] = ENHANCING
+    small[8:11, 8, 8] = ENHANCING
     return found
 
 
@@ -59,12 +55,12 @@ def elm() -> dict[str, Labels]:
     """False positives, a lesion that is missed, one case cut short."""
     found = references()
     large, close, small, none = found.values()
-    box(large, 0, slice(10, 13), slice(16, 20), slice(15, 20))
-    box(large, ENHANCING, slice(12, 14), slice(2, 4), slice(18, 22))
+    large[10:13, 16:20, 15:20] = 0
+    large[12:14, 2:4, 18:22] = ENHANCING
     found["BraTS-MET-00011-000"] = np.roll(large, 2, axis=2)
-    box(close, CORE, slice(10, 13), slice(14, 18), slice(14, 18))
-    box(small, 0, slice(8, 9), slice(8, 9), slice(8, 10))
-    box(none, ENHANCING, slice(4, 5), slice(4, 5), slice(4, 5))
+    close[10:13, 14:18, 14:18] = CORE
+    small[8, 8, 8:10] = 0
+    none[4, 4, 4] = ENHANCING
     found["BraTS-MET-00027-000"] = close[:, :-2]
     return found
 
@@ -126,11 +122,7 @@ def write_team(folder: Path, team: str, predictions: Mapping[str, Labels], **exp
     for case, labels in predictions.items():
         write_volume(folder / "teams" / team / f"{case}.nii.gz", labels)
     cases = {case: scores(case, labels) for case, labels in predictions.items()}
-    means = {
-        f"{figure}.mean": float(np.mean([row[figure] for row in cases.values()]))
-        for figure in next(iter(cases.values()))
-    }
-    write_expected(folder, team, aggregates=means, cases=cases, **expected)
+    write_expected(folder, team, aggregates=means(cases), cases=cases, **expected)
 
 
 def write(folder: Path) -> None:

@@ -38,6 +38,15 @@ def write_table(path: Path, rows: Sequence[Row]) -> None:
         writer.writerows(rows)
 
 
+def means(cases: Mapping[str, Mapping[str, float | None]]) -> dict[str, float | None]:
+    """The mean of every figure over the cases that have a value, by its path in the aggregates."""
+    found: dict[str, float | None] = {}
+    for figure in next(iter(cases.values())):
+        defined = [value for row in cases.values() if (value := row[figure]) is not None]
+        found[figure.removesuffix(".mean") + ".mean"] = float(np.mean(defined)) if defined else None
+    return found
+
+
 def write_expected(
     folder: Path,
     team: str,

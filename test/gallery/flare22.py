@@ -8,7 +8,8 @@ import numpy as np
 import surface_distance
 from numpy.typing import NDArray
 
-from gallery.files import clear, write_expected, write_volume
+from gallery.ellipsoids import ellipsoid
+from gallery.files import clear, means, write_expected, write_volume
 
 Labels = NDArray[np.uint8]
 TOLERANCES_MM = {  # in the order of the labels 1 to 13
@@ -38,14 +39,8 @@ def phantom(seed: int) -> Labels:
     labels = np.zeros(SHAPE, np.uint8)
     for number, label in enumerate(ORGANS.values()):
         centre = (5.5 + rng.integers(-1, 2), 5 + 10 * (number // 4), 5 + 10 * (number % 4))
-        labels[ellipsoid(centre, (rng.uniform(2, 4), rng.uniform(2.5, 4.5), rng.uniform(2.5, 4.5)))] = label
+        labels[ellipsoid(SHAPE, centre, (rng.uniform(2, 4), rng.uniform(2.5, 4.5), rng.uniform(2.5, 4.5)))] = label
     return labels
-
-
-def ellipsoid(centre: tuple[float, ...], radii: tuple[float, ...]) -> NDArray[np.bool_]:
-    places = np.indices(SHAPE)
-    terms = [((place - middle) / radius) ** 2 for place, middle, radius in zip(places, centre, radii, strict=True)]
-    return np.asarray(sum(terms) <= 1.0)
 
 
 def references() -> dict[str, Labels]:
@@ -74,7 +69,7 @@ def birch() -> dict[str, Labels]:
     far = np.roll(first == ORGANS["spleen"], 4, axis=1)  # hardly touches the reference: below the smallest Dice
     first[first == ORGANS["spleen"]] = 0
     first[far] = ORGANS["spleen"]
-    second[ellipsoid((6, 5, 5), (2, 2, 2))] = ORGANS["gallbladder"]
+    second[ellipsoid(SHAPE, (6, 5, 5), (2, 2, 2))] = ORGANS["gallbladder"]
     return found
 
 
@@ -110,15 +105,8 @@ def write_team(folder: Path, team: str, predictions: Mapping[str, Labels], *, po
     for case, labels in predictions.items():
         write_volume(folder / "teams" / team / f"{case}.nii.gz", labels, spacing=SPACINGS[case])
     cases = {case: scores(case, predictions.get(case)) for case in SPACINGS}
-    means = {figure: float(np.mean([row[figure] for row in cases.values()])) for figure in next(iter(cases.values()))}
-    write_expected(
-        folder,
-        team,
-        position=position,
-        lost={case: "missing" for case in SPACINGS if case not in predictions},
-        aggregates={figure if figure.endswith(".mean") else f"{figure}.mean": mean for figure, mean in means.items()},
-        cases=cases,
-    )
+    lost = {case: "missing" for case in SPACINGS if case not in predictions}
+    write_expected(folder, team, position=position, lost=lost, aggregates=means(cases), cases=cases)
 
 
 def write(folder: Path) -> None:

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import ndimage
 
+from gallery.ellipsoids import ellipsoid
 from gallery.files import clear, write_expected, write_volume
 
 Labels = NDArray[np.uint8]
@@ -18,16 +19,10 @@ SPACING = (1.0, 1.0, 2.0)
 LEAST_IOU = 0.3
 
 
-def ball(labels: Labels, value: int, centre: tuple[float, float, float], radius: float) -> None:
-    places = np.indices(SHAPE)
-    squares = [(place - middle) ** 2 for place, middle in zip(places, centre, strict=True)]
-    labels[sum(squares) <= radius**2] = value
-
-
 def drawn(*balls: tuple[int, tuple[float, float, float], float]) -> Labels:
     labels = np.zeros(SHAPE, np.uint8)
     for value, centre, radius in balls:
-        ball(labels, value, centre, radius)
+        labels[ellipsoid(SHAPE, centre, (radius,) * 3)] = value
     return labels
 
 

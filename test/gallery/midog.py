@@ -57,7 +57,7 @@ def _write_team(folder: Path, sent: dict[str, Any], rng: np.random.Generator, *,
         job = JobFolder(folder, random_id(rng), rng)
         inputs = [job.input_image(IMAGE, f"{case}.tiff")]
         outputs = [job.output_json_file(FIGURES_FOUND, document)]
-        jobs.append(job.job(inputs=inputs, outputs=outputs, exec_duration=None, invoke_duration=None))
+        jobs.append(job.job(inputs=inputs, outputs=outputs))
     write_json(folder / "predictions.json", jobs)
 
 

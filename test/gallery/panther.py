@@ -8,7 +8,7 @@ import surface_distance
 from numpy.typing import NDArray
 
 from gallery.ellipsoids import ellipsoid
-from gallery.files import clear, write_expected, write_volume
+from gallery.files import clear, means, write_expected, write_volume
 
 Mask = NDArray[np.bool_]
 TOLERANCE_MM = 5.0
@@ -42,17 +42,13 @@ def write(folder: Path) -> None:
                 write_volume(path, found.astype(np.uint8), spacing=SPACINGS[case])
             cases[case] = _figures(found, reference, SPACINGS[case][::-1])
             differences_mm3.append(_volume_difference(found, reference) * math.prod(SPACINGS[case]))
-        means = {
-            f"{name}.tumor.mean": float(np.mean([figures[f"{name}.tumor"] for figures in cases.values()]))
-            for name in ("dice", "surface_dice", "hd95", "masd")
-        }
         rmse = float(np.sqrt(np.mean(np.square(differences_mm3))))
         lost = {case: "missing" for case, move in moves.items() if move == NO_FILE}
         write_expected(
             folder,
             team,
             position=position,
-            aggregates={**means, "volume_rmse_ml.tumor": rmse / 1000, "tumor_burden_rmse": rmse},
+            aggregates={**means(cases), "volume_rmse_ml.tumor": rmse / 1000, "tumor_burden_rmse": rmse},
             cases=cases,
             lost=lost,
         )

@@ -131,7 +131,7 @@ def write_jobs(folder: Path, detections: Detections, likelihoods: Mapping[str, f
             job.output_json_file("cspca-case-level-likelihood", likelihoods[case]),
         ]
         inputs = [job.input_image("transverse-t2-prostate-mri", f"{case}.mha")]
-        jobs.append(job.job(inputs=inputs, outputs=outputs, exec_duration=None, invoke_duration=None))
+        jobs.append(job.job(inputs=inputs, outputs=outputs))
     write_json(folder / "predictions.json", jobs)
 
 

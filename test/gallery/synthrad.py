@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 from skimage.metrics import peak_signal_noise_ratio, structural_similarity
 
 from gallery.ellipsoids import ellipsoid
-from gallery.files import clear, write_expected, write_volume
+from gallery.files import clear, means, write_expected, write_volume
 
 Mask = NDArray[np.bool_]
 Image = NDArray[np.int16]
@@ -37,11 +37,7 @@ def write(folder: Path) -> None:
                 sent = found if lost is None else found[1:]  # a slice too few
                 write_volume(folder / "teams" / team / f"{case}.mha", sent, spacing=SPACING)
             cases[case] = _figures(found, ct, body) if lost is None else _worst(ct, body)
-        means = {
-            f"{name}.mean": float(np.mean([figures[name] for figures in cases.values()]))
-            for name in ("mae", "psnr", "ssim")
-        }
-        write_expected(folder, team, position=position, aggregates=means, cases=cases, lost=LOST[team])
+        write_expected(folder, team, position=position, aggregates=means(cases), cases=cases, lost=LOST[team])
 
 
 def _scan(number: int) -> tuple[Image, Mask]:

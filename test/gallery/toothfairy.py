@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy.ndimage import binary_erosion, distance_transform_edt, generate_binary_structure
 
 from gallery.ellipsoids import ellipsoid
-from gallery.files import clear, write_expected, write_volume
+from gallery.files import clear, means, write_expected, write_volume
 
 Labels = NDArray[np.uint8]
 Mask = NDArray[np.bool_]
@@ -40,10 +40,9 @@ def write(folder: Path) -> None:
                 write_volume(folder / "teams" / team / f"{case}.mha", found, spacing=(VOXEL_MM,) * 3)
             rows[case] = _figures(None if case in lost else found, reference, classes)
         paths = [f"{name}.{region}" for name in ("dice", "hd95") for region in SHOWN]
-        aggregates = {f"{path}.mean": _mean(rows, path) for path in paths}
-        aggregates |= {path: _mean(rows, path) for path in ("dice.mean", "hd95.mean")}
-        aggregates["hd95_voxels"] = aggregates["hd95.mean"] / VOXEL_MM
         cases = {case: {path: row[path] for path in (*paths, "dice.mean", "hd95.mean")} for case, row in rows.items()}
+        in_voxels = float(np.mean([row["hd95.mean"] for row in rows.values()])) / VOXEL_MM
+        aggregates = {**means(cases), "hd95_voxels": in_voxels}
         write_expected(folder, team, position=position, aggregates=aggregates, cases=cases, lost=lost)
 
 
@@ -111,7 +110,3 @@ def _distances(mask: Mask, other: Mask) -> NDArray[np.float64]:
 
 def _diagonal_mm() -> float:
     return math.sqrt(sum(size**2 for size in SHAPE)) * VOXEL_MM
-
-
-def _mean(rows: Mapping[str, Mapping[str, float]], path: str) -> float:
-    return float(np.mean([row[path] for row in rows.values()]))

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from scipy import ndimage
 from skimage.morphology import skeletonize
 
-from gallery.files import clear, write_expected, write_volume
+from gallery.files import clear, means, write_expected, write_volume
 
 Labels = NDArray[np.uint8]
 Mask = NDArray[np.bool_]
@@ -116,12 +116,8 @@ def write_team(folder: Path, team: str, predictions: Mapping[str, Labels], *, po
     for case, labels in predictions.items():
         write_volume(folder / "teams" / team / f"{case}.nii.gz", labels, spacing=SPACING)
     cases = {case: scores(case, predictions.get(case)) for case in CASES}
-    means = {}
-    for figure in next(iter(cases.values())):
-        defined = [value for row in cases.values() if (value := row[figure]) is not None]
-        means[figure.removesuffix(".mean") + ".mean"] = sum(defined) / len(defined) if defined else None
     lost = {case: "missing" for case in CASES if case not in predictions}
-    write_expected(folder, team, position=position, lost=lost, aggregates=means, cases=cases)
+    write_expected(folder, team, position=position, lost=lost, aggregates=means(cases), cases=cases)
 
 
 def write(folder: Path) -> None:

@@ -30,7 +30,7 @@ class JobFolder:
         return self.root / self.pk / "output"
 
     def input_image(self, slug: str, name: str) -> dict[str, Any]:
-        return self.entry(image_socket(slug, kind="Image"), image={"pk": random_id(self.rng), "name": name})
+        return self.entry(socket(slug, "Image", "Image"), image={"pk": random_id(self.rng), "name": name})
 
     def output_image(self, slug: str, mask: NDArray[np.uint8]) -> dict[str, Any]:
         """The file's name is the image's pk: nothing but the job says which case it belongs to."""
@@ -40,25 +40,21 @@ class JobFolder:
 
     def image_entry(self, slug: str, path: Path) -> dict[str, Any]:
         """The entry of an output image that was written to `path`."""
-        return self.entry(image_socket(slug, kind="Segmentation"), image={"pk": path.stem, "name": path.name})
+        return self.entry(socket(slug, "Segmentation", "Image"), image={"pk": path.stem, "name": path.name})
 
     def output_value(self, slug: str, value: object) -> dict[str, Any]:
         """A small JSON answer, carried inside predictions.json."""
-        return self.entry(json_socket(slug, kind="Integer", super_kind="Value"), value=value)
+        return self.entry(socket(slug, "Integer", "Value"), value=value)
 
     def output_json_file(self, slug: str, value: object) -> dict[str, Any]:
         """The same answer as a file at the socket's relative path."""
         write_json(self.output / f"{slug}.json", value)
-        url = f"{SITE}/media/components/{random_id(self.rng)}/{slug}.json"
-        return self.entry(json_socket(slug, kind="Anything", super_kind="File"), file=url)
+        return self.file(slug, f"{slug}.json")
 
-    def input_file(self, slug: str, name: str) -> dict[str, Any]:
+    def file(self, slug: str, name: str) -> dict[str, Any]:
+        """An input, or an output that was written to `self.output / name`."""
         url = f"{SITE}/media/components/{random_id(self.rng)}/{name}"
-        return self.entry(file_socket(slug, name), file=url)
-
-    def output_file(self, slug: str, name: str) -> dict[str, Any]:
-        """A file that was written to `self.output / name`."""
-        return self.input_file(slug, name)
+        return self.entry(socket(slug, "Anything", "File", name), file=url)
 
     def entry(self, interface: dict[str, Any], **content: object) -> dict[str, Any]:
         number = int(self.rng.integers(100_000, 999_999))
@@ -69,8 +65,8 @@ class JobFolder:
         *,
         inputs: list[dict[str, Any]],
         outputs: list[dict[str, Any]],
-        exec_duration: str | None,
-        invoke_duration: str | None,
+        exec_duration: str | None = None,
+        invoke_duration: str | None = None,
     ) -> dict[str, Any]:
         return {
             "pk": self.pk,
@@ -83,16 +79,8 @@ class JobFolder:
         }
 
 
-def image_socket(slug: str, *, kind: str) -> dict[str, Any]:
+def socket(slug: str, kind: str, super_kind: str, relative_path: str = "") -> dict[str, Any]:
+    """By default with the path that the platform gives an image or JSON."""
     title = slug.replace("-", " ").capitalize()
-    return {"slug": slug, "title": title, "kind": kind, "super_kind": "Image", "relative_path": f"images/{slug}"}
-
-
-def json_socket(slug: str, *, kind: str, super_kind: str) -> dict[str, Any]:
-    title = slug.replace("-", " ").capitalize()
-    return {"slug": slug, "title": title, "kind": kind, "super_kind": super_kind, "relative_path": f"{slug}.json"}
-
-
-def file_socket(slug: str, relative_path: str) -> dict[str, Any]:
-    title = slug.replace("-", " ").capitalize()
-    return {"slug": slug, "title": title, "kind": "Anything", "super_kind": "File", "relative_path": relative_path}
+    path = relative_path or (f"images/{slug}" if super_kind == "Image" else f"{slug}.json")
+    return {"slug": slug, "title": title, "kind": kind, "super_kind": super_kind, "relative_path": path}

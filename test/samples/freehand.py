@@ -83,18 +83,12 @@ def write_gyro(folder: Path) -> None:
         ending = ".zip" if case == TURN else ".h5"
         path = job.output / f"displacement-fields{ending}"
         (write_npz if ending == ".zip" else write_hdf5)(path, arrays)
-        inputs = [job.input_file("freehand-ultrasound-frames", f"{case}.h5")]
-        inputs.append(job.input_file("landmark-coordinates", "landmarks.h5"))
+        inputs = [job.file("freehand-ultrasound-frames", f"{case}.h5")]
+        inputs.append(job.file("landmark-coordinates", "landmarks.h5"))
         if number % 2:  # the order of sockets means nothing
             inputs.reverse()
-        jobs.append(
-            job.job(
-                inputs=inputs,
-                outputs=[job.output_file("displacement-fields", path.name)],
-                exec_duration=f"PT{(team.runtimes or {})[case]:g}S",
-                invoke_duration=None,
-            )
-        )
+        outputs, duration = [job.file("displacement-fields", path.name)], f"PT{(team.runtimes or {})[case]:g}S"
+        jobs.append(job.job(inputs=inputs, outputs=outputs, exec_duration=duration))
     write_json(folder / "predictions.json", [jobs[place] for place in rng.permutation(len(jobs))])
 
 

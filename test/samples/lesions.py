@@ -8,7 +8,7 @@ import numpy as np
 import SimpleITK
 from numpy.typing import NDArray
 
-from samples.algorithm_submission import JobFolder, json_socket, random_id
+from samples.algorithm_submission import JobFolder, random_id, socket
 from samples.lesions_cases import SEED, Plan, cases
 from samples.lesions_teams import MISSING, NOT_A_NUMBER, PROBABILITIES, STEPS, TRUNCATED, WRONG_SIZE, teams
 from samples.same_bytes import write_json
@@ -50,20 +50,17 @@ def write_ember(folder: Path) -> None:
             job = JobFolder(folder, random_id(rng), rng)
             suffix = "_0000" if case.name.startswith("psma") else ""
             clicks = scribbles(0 if case.name == "fdg_ukt_002" else 4 * step)
-            socket = json_socket("lesion-clicks", kind="Multiple points", super_kind="File")
             inputs = [
                 job.input_image("ct", f"{case.name}{suffix}.mha"),
                 job.input_image("pet", f"{case.name}{suffix}.mha"),
-                job.entry(socket, value=clicks),
+                job.entry(socket("lesion-clicks", "Multiple points", "File"), value=clicks),
             ]
             if case.name in NUMBERED_CASES:
-                inputs.append(
-                    job.entry(json_socket("interaction-step", kind="Integer", super_kind="Value"), value=step)
-                )
+                inputs.append(job.entry(socket("interaction-step", "Integer", "Value"), value=step))
             output = job.output / "images/tumor-lesion-segmentation" / f"{random_id(rng)}.mha"
             write_volume(output, mask, case.plan)
             outputs = [job.image_entry("tumor-lesion-segmentation", output)]
-            jobs.append(job.job(inputs=inputs, outputs=outputs, exec_duration="PT12S", invoke_duration=None))
+            jobs.append(job.job(inputs=inputs, outputs=outputs, exec_duration="PT12S"))
     write_json(folder / "predictions.json", [jobs[place] for place in rng.permutation(len(jobs))])
 
 

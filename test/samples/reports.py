@@ -47,14 +47,8 @@ def write_molar(folder: Path) -> None:
         send = job.output_value if number % 2 else job.output_json_file
         name = "upper.stl" if named_by_pk else f"{case.lower() if number % 3 == 0 else case}.nii.gz"
         slug = "cbct-image" if case.startswith("T") else "intra-oral-scan"
-        jobs.append(
-            job.job(
-                inputs=[job.input_image(slug, name)],
-                outputs=[send(SOCKET, {"report": text})],
-                exec_duration="PT4S",
-                invoke_duration=None,
-            )
-        )
+        inputs, outputs = [job.input_image(slug, name)], [send(SOCKET, {"report": text})]
+        jobs.append(job.job(inputs=inputs, outputs=outputs, exec_duration="PT4S"))
     write_json(folder / "predictions.json", [jobs[place] for place in rng.permutation(len(jobs))])
 
 

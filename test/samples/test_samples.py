@@ -59,21 +59,22 @@ def contents(root: Path, *folders: Path) -> dict[str, object]:
     return {path.relative_to(root).as_posix(): content(path) for path in files_of(root, *folders)}
 
 
+def assert_as_committed(regenerated_in: Path, *folders: Path) -> None:
+    committed, regenerated = contents(ROOT, *folders), contents(regenerated_in, *folders)
+    assert sorted(committed) == sorted(regenerated)
+    assert [name for name in committed if committed[name] != regenerated[name]] == []
+
+
 @pytest.mark.parametrize("challenge", WRITERS)
 def test_regenerating_gives_the_committed_content(challenge: str, tmp_path: Path) -> None:
     WRITERS[challenge].write_samples(tmp_path)
     write_expected(tmp_path, challenge)
-    folders = (*WRITERS[challenge].FOLDERS, EXPECTED / challenge)
-    committed, regenerated = contents(ROOT, *folders), contents(tmp_path, *folders)
-    assert sorted(committed) == sorted(regenerated)
-    assert [name for name in committed if committed[name] != regenerated[name]] == []
+    assert_as_committed(tmp_path, *WRITERS[challenge].FOLDERS, EXPECTED / challenge)
 
 
 def test_regenerating_gives_the_committed_arena_cases(tmp_path: Path) -> None:
     arena_cases.write_samples(tmp_path)
-    committed, regenerated = contents(ROOT, arena_cases.ARENA_CASES), contents(tmp_path, arena_cases.ARENA_CASES)
-    assert sorted(committed) == sorted(regenerated)
-    assert [name for name in committed if committed[name] != regenerated[name]] == []
+    assert_as_committed(tmp_path, arena_cases.ARENA_CASES)
 
 
 @pytest.mark.parametrize("challenge", WRITERS)

@@ -70,7 +70,7 @@ def test_overlays_are_the_same_and_a_reader_that_crashes_costs_its_own(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     truth, submission = ROOT / "ground-truth/carotid", SUBMISSIONS / "carotid/dropout"
-    evaluate(submission=submission, output=tmp_path, ground_truth=truth, challenge=None, executor=Serial())
+    evaluate(submission=submission, output=tmp_path, ground_truth=truth, executor=Serial())
 
     def page(name: str) -> str:
         options = {"images": ROOT / "test/images/carotid", "submission": submission, "ground-truth": truth}

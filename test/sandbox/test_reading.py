@@ -258,14 +258,10 @@ def test_a_lock_that_is_weaker_than_the_first_reads_nothing(tmp_path: Path, monk
 
 @pytest.mark.parametrize(("kind", "team"), SAMPLES)
 def test_the_samples_score_the_same(kind: str, team: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    submission, truth = ROOT / "test" / "submissions" / kind / team, ROOT / "ground-truth" / kind
+
     def metrics(name: str) -> bytes:
-        evaluate(
-            submission=ROOT / "test" / "submissions" / kind / team,
-            output=tmp_path / name,
-            ground_truth=ROOT / "ground-truth" / kind,
-            challenge=None,
-            executor=Serial(),
-        )
+        evaluate(submission, ground_truth=truth, output=tmp_path / name, executor=Serial())
         return (tmp_path / name / "metrics.json").read_bytes()
 
     behind = metrics("behind")
@@ -273,18 +269,13 @@ def test_the_samples_score_the_same(kind: str, team: str, tmp_path: Path, monkey
     assert metrics("here") == behind
 
 
-def test_a_reader_that_crashes_costs_its_case_alone(tmp_path: Path) -> None:
-    def rows(name: str, executor: Serial | Processes) -> dict[str, CaseResult]:
-        found = evaluate(
-            submission=ROOT / "test" / "submissions" / "carotid" / "dropout",
-            output=tmp_path / name,
-            ground_truth=ROOT / "ground-truth" / "carotid",
-            challenge=None,
-            executor=executor,
-        )
-        return {row.case: row for row in found.results}
+def test_a_reader_that_crashes_costs_its_case_alone() -> None:
+    submission, truth = ROOT / "test" / "submissions" / "carotid" / "dropout", ROOT / "ground-truth" / "carotid"
 
-    expected = rows("before", Serial())
+    def rows(executor: Serial | Processes) -> dict[str, CaseResult]:
+        return {row.case: row for row in evaluate(submission, ground_truth=truth, executor=executor).results}
+
+    expected = rows(Serial())
     real = server.READERS["hdf5.read"]
 
     def crash(opened: server.OpenFile, **options: Any) -> server.Content:
@@ -293,7 +284,7 @@ def test_a_reader_that_crashes_costs_its_case_alone(tmp_path: Path) -> None:
         return real(opened, **options)
 
     with decoders_with(__name__, READERS={**server.READERS, "hdf5.read": crash}):
-        found = rows("after", Processes(workers=2))
+        found = rows(Processes(workers=2))
     failed, before = found.pop("csv_0042"), expected.pop("csv_0042")
     assert (before.status, failed.status) == ("scored", "failed")
     assert str(failed.error).startswith("Reading 'csv_0042_pred.h5'")

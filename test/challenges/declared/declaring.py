@@ -17,6 +17,31 @@ HEAD = 'kind = "declared"\ntitle = "T"\nversion = "1"\nper_case = "full"\nsubmis
 Files = Mapping[str, Any]
 
 
+def value(name: str, kind: str, **keys: Any) -> str:
+    """The table of one value in challenge.toml."""
+    return _table(f"[values.{name}]", {"kind": kind, **keys})
+
+
+def metric(kind: str, **keys: Any) -> str:
+    """The table of one metric."""
+    return _table("[[metrics]]", {"kind": kind, **keys})
+
+
+def metrics(*kinds: str, by: str = "") -> str:
+    """The tables of metrics without options, and a ranking by this figure or by the first of them."""
+    return "".join(map(metric, kinds)) + _table("[ranking]", {"by": by or kinds[0]})
+
+
+def _table(header: str, keys: Mapping[str, Any]) -> str:
+    return "\n".join([header, *(f"{key} = {_literal(content)}" for key, content in keys.items()), ""])
+
+
+def _literal(content: Any) -> str:
+    if isinstance(content, dict):
+        return "{ " + ", ".join(f"{key} = {_literal(inner)}" for key, inner in content.items()) + " }"
+    return json.dumps(content)
+
+
 def write_file(path: Path, content: Any, *, spacing: tuple[float, ...] = ()) -> None:
     """Text and bytes as they are, arrays as the image that the name says, datasets as HDF5, the rest as JSON.
 

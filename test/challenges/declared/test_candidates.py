@@ -5,31 +5,21 @@ from typing import Any
 
 import numpy as np
 import pytest
-from challenges.declared.declaring import score, write_challenge
+from challenges.declared.declaring import metric, metrics, score, value, write_challenge
 
 from podium.checking import check
 from podium.execution.executor import Serial
 
 pytestmark = pytest.mark.usefixtures("in_process")
 
-POINTS = """
-[values.v]
-kind = "points"
-unit = "mm"
-table = "p.csv"
 
-[[metrics]]
-kind = "recall"
-radius_mm = 0.5
+def points_challenge(**limit: int) -> str:
+    recall = metric("recall", radius_mm=0.5) + metrics(by="recall")
+    return value("v", "points", unit="mm", table="p.csv", **limit) + recall
 
-[ranking]
-by = "recall"
-"""
-MAP = (
-    POINTS.replace("points", "detection_map")
-    .replace('unit = "mm"\ntable = "p.csv"', 'file = "{case}.mha"')
-    .replace("radius_mm = 0.5\n", "")
-)
+
+def map_challenge(**options: int) -> str:
+    return value("v", "detection_map", file="{case}.mha", reference="{case}.mha", **options) + metrics("recall")
 
 
 def points(number: int, *, with_probability: bool = True) -> str:
@@ -52,7 +42,7 @@ def row(found: dict[str, Any]) -> tuple[int, list[str]]:
 def test_many_points_fill_neither_memory_nor_metrics_json(tmp_path: Path) -> None:
     """12 cases of 199,999 points made a metrics.json of 58 MB."""
     references = {"p.csv": "case,x,y\na,0,0\na,4999,0\n"}
-    found = score(tmp_path, POINTS, references, {"p.csv": points(5000)})
+    found = score(tmp_path, points_challenge(), references, {"p.csv": points(5000)})
     words = "5,000 points were found; only the 1,000 most confident count."
     assert row(found) == (1000, [words])
     assert found["aggregates"]["recall"] == 0.5  # the first point is the least probable one
@@ -60,19 +50,18 @@ def test_many_points_fill_neither_memory_nor_metrics_json(tmp_path: Path) -> Non
 
 
 def test_without_probabilities_places_decide(tmp_path: Path) -> None:
-    toml = POINTS.replace("[[metrics]]", "max_candidates = 3\n[[metrics]]")
-    references = {"p.csv": "case,x,y\na,0,0\na,4,0\n"}
-    found = score(tmp_path, toml, references, {"p.csv": points(5, with_probability=False)})
-    assert row(found) == (3, ["5 points were found; only the 3 with the lowest coordinates count."])
-    assert found["aggregates"]["recall"] == 0.5
+    references, found = {"p.csv": "case,x,y\na,0,0\na,4,0\n"}, {"p.csv": points(5, with_probability=False)}
+    metrics_file = score(tmp_path, points_challenge(max_candidates=3), references, found)
+    assert row(metrics_file) == (3, ["5 points were found; only the 3 with the lowest coordinates count."])
+    assert metrics_file["aggregates"]["recall"] == 0.5
 
 
 @pytest.mark.parametrize("head", ["case,x,y", "case,x,y,probability"])
 def test_the_order_in_the_file_does_not_matter(tmp_path: Path, head: str) -> None:
     """Four candidates of one probability, of which two count, and FROC: no order finds another reference."""
-    toml = POINTS.replace("[[metrics]]", "max_candidates = 2\n[[metrics]]")
+    toml = points_challenge(max_candidates=2)
     if "probability" in head:
-        toml = toml.replace("[ranking]", '[[metrics]]\nkind = "froc"\nradius_mm = 0.5\n[ranking]')
+        toml += metric("froc", radius_mm=0.5)
     references = {"p.csv": "case,x,y\na,0,0\n"}
     rows = [f"a,{x},0" + ",0.5" * ("probability" in head) for x in range(4)]
     found = [
@@ -84,7 +73,7 @@ def test_the_order_in_the_file_does_not_matter(tmp_path: Path, head: str) -> Non
 
 
 def test_as_many_as_allowed_are_no_warning(tmp_path: Path) -> None:
-    found = score(tmp_path, POINTS, {"p.csv": "case,x,y\na,0,0\n"}, {"p.csv": points(1000)})
+    found = score(tmp_path, points_challenge(), {"p.csv": "case,x,y\na,0,0\n"}, {"p.csv": points(1000)})
     assert row(found) == (1000, [])
 
 
@@ -96,8 +85,7 @@ def test_candidates_of_a_map(tmp_path: Path, limit: int, warnings: list[str]) ->
     confidences[0, :3, ::2] = np.arange(1, 6) / 10
     truth = np.zeros((1, 4, 9), np.uint8)
     truth[0, :3, 8] = 1
-    toml = MAP.replace("[[metrics]]", f'reference = "{{case}}.mha"\nmax_candidates = {limit}\n[[metrics]]')
-    found = score(tmp_path, toml, {"a.mha": truth}, {"a.mha": confidences})
+    found = score(tmp_path, map_challenge(max_candidates=limit), {"a.mha": truth}, {"a.mha": confidences})
     assert row(found) == (limit, warnings)
     assert found["aggregates"]["recall"] == 1.0
 
@@ -107,7 +95,7 @@ def test_connectivity_of_a_map(tmp_path: Path, connectivity: int, of_volume: int
     """In a volume three voxels that share an edge and a corner, in an image two that share a corner."""
     volume = np.zeros((2, 3, 3), np.float32)
     volume[0, 0, 0] = volume[0, 1, 1] = volume[1, 2, 2] = 0.5
-    toml = MAP.replace("[[metrics]]", f'reference = "{{case}}.mha"\nconnectivity = {connectivity}\n[[metrics]]')
+    toml = map_challenge(connectivity=connectivity)
     for number, (image, expected) in enumerate([(volume, of_volume), (volume[0], of_image)]):
         truth = (image > 0).astype(np.uint8)
         for predictions in ({"a.mha": image}, {}):
@@ -118,7 +106,6 @@ def test_connectivity_of_a_map(tmp_path: Path, connectivity: int, of_volume: int
 
 
 def test_more_findings_than_candidates_are_a_warning_of_the_check(tmp_path: Path) -> None:
-    toml = POINTS.replace("[[metrics]]", "max_candidates = 3\n[[metrics]]")
-    folder = write_challenge(tmp_path / "challenge", toml, {"p.csv": points(5)})
+    folder = write_challenge(tmp_path / "challenge", points_challenge(max_candidates=3), {"p.csv": points(5)})
     (warning,) = check("challenge", folder, images=None, executor=Serial()).warnings
     assert "'v' has more findings (5) than max_candidates (3)" in warning

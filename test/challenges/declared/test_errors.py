@@ -3,17 +3,11 @@
 from pathlib import Path
 
 import pytest
-from challenges.declared.declaring import HEAD, errors
+from challenges.declared.declaring import HEAD, errors, metric, metrics, value
 
-VALUE = """\
-[values.organ]
-kind = "labels"
-file = "{case}.mha"
-reference = "{case}.mha"
-labels = { liver = 1, spleen = 2 }
-"""
-METRIC = '[[metrics]]\nkind = "nsd"\ntolerance_mm = 1.0\n'
-RANKING = '[ranking]\nby = "nsd"\n'
+VALUE = value("organ", "labels", file="{case}.mha", reference="{case}.mha", labels={"liver": 1, "spleen": 2})
+METRIC = metric("nsd", tolerance_mm=1.0)
+RANKING = metrics(by="nsd")
 
 
 def test_a_challenge_without_mistakes_has_no_errors(tmp_path: Path) -> None:
@@ -119,22 +113,6 @@ def test_a_value_must_stand_where_submissions_have_it(tmp_path: Path) -> None:
     assert "'values.organ.socket' is missing: submission = \"algorithm\"" in error
     (error,) = errors(tmp_path, toml.replace('file = "{case}.mha"', 'socket = "seg"'))
     assert "'values.organ.file' is missing: submission = \"predictions\"" in error
-
-
-def test_the_old_key_challenge(tmp_path: Path) -> None:
-    (error,) = errors(tmp_path, VALUE + METRIC + RANKING, head='challenge = "carotid"\n' + HEAD)
-    assert error == (
-        "challenge.toml, line 1: 'challenge' is no longer a key: write kind = \"declared\"; the name of a challenge is "
-        "that of its folder."
-    )
-
-
-def test_an_unknown_kind_hides_no_other_key(tmp_path: Path) -> None:
-    head = HEAD.replace('"declared"', '"decalred"').replace("title", "titel")
-    kind, unknown, missing = errors(tmp_path, VALUE + METRIC + RANKING, head=head)
-    assert kind == "challenge.toml, line 1: 'kind' is 'decalred'; the kinds are: declared, freehand, lesions, reports."
-    assert unknown == "challenge.toml, line 2: 'titel' is not a known key; did you mean 'title'?"
-    assert missing == "challenge.toml: 'title' is missing."
 
 
 AGE = '[values.age]\nkind = "number"\nfile = "{case}.json"\nreference = "{case}.json"\nrange = [0, 100]\n'

@@ -5,26 +5,16 @@ from typing import Any
 
 import numpy as np
 import pytest
-from challenges.declared.declaring import errors, score
+from challenges.declared.declaring import errors, metric, metrics, score, value
 
 pytestmark = pytest.mark.usefixtures("in_process")
 
-ORGANS = """\
-[values.organs]
-kind = "labels"
-file = "{case}.nii.gz"
-reference = "{case}.nii.gz"
-labels = { liver = 1, spleen = 2 }
-[[metrics]]
-kind = "dice"
-[[metrics]]
-kind = "nsd"
-tolerance_mm = 5
-where = "dice.{region} >= 0.2"
-otherwise = 0
-[ranking]
-by = "nsd"
-"""
+ORGANS = (
+    value("organs", "labels", file="{case}.nii.gz", reference="{case}.nii.gz", labels={"liver": 1, "spleen": 2})
+    + metric("dice")
+    + metric("nsd", tolerance_mm=5, where="dice.{region} >= 0.2", otherwise=0)
+    + metrics(by="nsd")
+)
 
 
 def image(liver: int, spleen: int) -> Any:

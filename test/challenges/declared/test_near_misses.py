@@ -8,7 +8,16 @@ from typing import Any
 import numpy as np
 import pytest
 import SimpleITK
-from challenges.declared.declaring import HEAD, errors, score, write_challenge, write_file, write_predictions
+from challenges.declared.declaring import (
+    errors,
+    metric,
+    metrics,
+    score,
+    value,
+    write_challenge,
+    write_file,
+    write_predictions,
+)
 from evaluating import evaluate, evaluate_command
 
 from podium.challenges import load_challenge
@@ -23,36 +32,13 @@ from podium.validation import make_manifest, validate
 
 pytestmark = pytest.mark.usefixtures("in_process")
 
-MASK = """\
-[values.mask]
-kind = "labels"
-file = "{case}.nii.gz"
-reference = "{case}.nii.gz"
-labels = { organ = 1 }
-[[metrics]]
-kind = "dice"
-[ranking]
-by = "dice"
-"""
-AGES = """\
-[values.age]
-kind = "number"
-range = [0, 100]
-table = "p.csv"
-column = "age"
-[values.weight]
-kind = "number"
-range = [0, 100]
-table = "p.csv"
-column = "weight"
-[[metrics]]
-kind = "mae"
-[[metrics]]
-kind = "rmse"
-of = "age"
-[ranking]
-by = "mae.age"
-"""
+MASK_VALUE = value("mask", "labels", file="{case}.nii.gz", reference="{case}.nii.gz", labels={"organ": 1})
+AGE_VALUE = value("age", "number", range=[0, 100], table="p.csv", column="age")
+MASK = MASK_VALUE + metrics("dice")
+BOTH = MASK_VALUE + AGE_VALUE + metrics("dice")
+AGE_FIRST = AGE_VALUE + MASK
+AGES = AGE_VALUE + value("weight", "number", range=[0, 100], table="p.csv", column="weight")
+AGES += metric("mae") + metric("rmse", of="age") + metrics(by="mae.age")
 CASES = ("case0", "case1", "case2")
 
 
@@ -88,12 +74,6 @@ NEAR: dict[str, tuple[dict[str, Any], str]] = {
 }
 
 
-BOTH = MASK.replace(
-    "[[metrics]]", '[values.age]\nkind = "number"\nrange = [0, 9]\ntable = "p.csv"\ncolumn = "age"\n[[metrics]]', 1
-)
-AGE_FIRST = '[values.age]\nkind = "number"\nrange = [0, 9]\ntable = "p.csv"\ncolumn = "age"\n' + MASK
-
-
 @pytest.mark.parametrize("cause", NEAR)
 def test_a_near_miss_has_one_hint_for_its_cause(tmp_path: Path, cause: str, caplog: pytest.LogCaptureFixture) -> None:
     files, hint = NEAR[cause]
@@ -126,7 +106,7 @@ def test_the_last_line_has_the_hint_where_another_value_is_right(
 def test_a_row_of_no_case_is_unmatched_although_other_values_are_files(tmp_path: Path, toml: str) -> None:
     references = {f"{case}.nii.gz": image() for case in CASES[:2]} | {"p.csv": "case,age\ncase0,1\ncase1,1"}
     rows = {"p.csv": "case,age\nCASE0,1\ncase1,1"}
-    truth = write_challenge(tmp_path / "challenge", toml + '[[metrics]]\nkind = "mae"\n', references)
+    truth = write_challenge(tmp_path / "challenge", toml + metric("mae"), references)
     team = write_predictions(tmp_path / "team", references | rows)
     assert evaluate(team, truth, tmp_path / "out")["counts"]["unmatched"] == 1
     folder = find_challenge(truth, None)
@@ -209,7 +189,7 @@ def test_a_wrong_name_of_a_column_is_said_once(
 
 
 def test_ignore_case_joins_files_and_tables(tmp_path: Path) -> None:
-    toml = "[cases]\nignore_case = true\n" + BOTH + '[[metrics]]\nkind = "mae"\n'
+    toml = "[cases]\nignore_case = true\n" + BOTH + metric("mae")
     references = {"Case0.nii.gz": image(), "p.csv": "case,age\ncase0,3"}
     found = score(tmp_path, toml, references, {"CASE0.nii.gz": image(), "p.csv": "case,age\ncAse0,4"})
     assert found["counts"]["expected"] == found["counts"]["scored"] == 1
@@ -220,7 +200,7 @@ def test_ignore_case_joins_files_and_tables(tmp_path: Path) -> None:
 
 
 def test_a_missing_value_of_a_table_is_said_in_plain_words(tmp_path: Path) -> None:
-    toml = BOTH + '[[metrics]]\nkind = "mae"\n'
+    toml = BOTH + metric("mae")
     references = {f"{case}.nii.gz": image() for case in CASES} | {"p.csv": "case,age\ncase0,1\ncase1,1\ncase2,1"}
     found = score(
         tmp_path, toml, references, {f"{case}.nii.gz": image() for case in CASES} | {"p.csv": "case,age\ncase1,1"}
@@ -229,7 +209,7 @@ def test_a_missing_value_of_a_table_is_said_in_plain_words(tmp_path: Path) -> No
 
 
 def test_a_table_of_references_is_named_where_it_is_wrong(tmp_path: Path) -> None:
-    toml = BOTH + '[[metrics]]\nkind = "mae"\n'
+    toml = BOTH + metric("mae")
     references = {"a.nii.gz": image(), "p.csv": b"case,age\na,\xff\n"}
     assert errors(tmp_path, toml, references=references)[0] == (
         "references/p.csv ('p.csv' is not UTF-8 text; save it as UTF-8): A table of references cannot be read."
@@ -265,23 +245,12 @@ def test_sockets_are_slugs(socket: str, like: str) -> None:
     )
 
 
-DETECTION = """\
-[values.spots]
-kind = "detection_map"
-file = "{case}.nii.gz"
-reference = "{case}.nii.gz"
-[[metrics]]
-kind = "ap"
-[ranking]
-by = "ap"
-"""
-
-
 def test_touching_findings_of_different_labels_are_doubtful(tmp_path: Path) -> None:
     apart, touching = np.zeros((4, 9, 9), np.uint8), np.zeros((4, 9, 9), np.uint8)
     apart[1, 1:3, 1:3], apart[1, 6:8, 6:8] = 1, 2
     touching[1, 1:3, 1:3], touching[1, 3:5, 1:3] = 1, 2
-    folder = write_challenge(tmp_path / "c", DETECTION, {"a.nii.gz": apart, "b.nii.gz": touching}, spacing=(2, 1, 1))
+    toml = value("spots", "detection_map", file="{case}.nii.gz", reference="{case}.nii.gz") + metrics("ap")
+    folder = write_challenge(tmp_path / "c", toml, {"a.nii.gz": apart, "b.nii.gz": touching}, spacing=(2, 1, 1))
     warnings = check("c", folder, images=None, executor=Serial()).warnings
     assert [line for line in warnings if "touch" in line] == [
         "b: Findings of 'spots' with different labels touch: voxels that touch are one finding."
@@ -289,9 +258,7 @@ def test_touching_findings_of_different_labels_are_doubtful(tmp_path: Path) -> N
 
 
 def test_the_direction_of_images_is_compared_with_the_references(tmp_path: Path) -> None:
-    folder = write_challenge(
-        tmp_path / "c", MASK, {"a.nii.gz": image(), "b.nii.gz": image()}, head=HEAD, spacing=(2, 1, 1)
-    )
+    folder = write_challenge(tmp_path / "c", MASK, {"a.nii.gz": image(), "b.nii.gz": image()}, spacing=(2, 1, 1))
     for case in "ab":
         write_file(tmp_path / "images" / f"{case}.nii.gz", image(), spacing=(2, 1, 1))
     turned = SimpleITK.ReadImage(str(tmp_path / "images" / "b.nii.gz"))

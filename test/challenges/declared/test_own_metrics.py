@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from challenges.declared.declaring import HEAD, errors, score, write_challenge, write_predictions
+from challenges.declared.declaring import HEAD, errors, metrics, score, value, write_challenge, write_predictions
 from evaluating import evaluate_command, read_metrics
 
 from podium import rank
@@ -45,21 +45,9 @@ def within_one(*, predictions, references):
     pairs = zip(predictions, references)
     return sum(found is not None and abs(found - true) <= 1 for found, true in pairs) / len(references)
 '''
-ORGAN = """\
-[values.organ]
-kind = "labels"
-file = "{case}.mha"
-reference = "{case}.mha"
-labels = { liver = 1, spleen = 2 }
-"""
-AGE = """\
-[values.age]
-kind = "number"
-table = "ages.csv"
-column = "age"
-reference_table = "ages.csv"
-"""
-NUMBERS = AGE + '[[metrics]]\nkind = "share"\n[[metrics]]\nkind = "within_one"\n[ranking]\nby = "within_one"\n'
+ORGAN = value("organ", "labels", file="{case}.mha", reference="{case}.mha", labels={"liver": 1, "spleen": 2})
+AGE = value("age", "number", table="ages.csv", column="age", reference_table="ages.csv")
+NUMBERS = AGE + metrics("share", "within_one", by="within_one")
 TRUTH = {"metrics.py": CODE, "references/ages.csv": "case,age\na,10\nb,20\nc,40\n"}
 
 
@@ -82,7 +70,7 @@ def box(*, first: int, last: int, label: int = 1) -> Any:
 
 
 def test_masks_of_regions(tmp_path: Path) -> None:
-    toml = ORGAN + '[[metrics]]\nkind = "first_axis_mm"\n[ranking]\nby = "first_axis_mm"\n'
+    toml = ORGAN + metrics("first_axis_mm")
     challenge(tmp_path, toml, {"metrics.py": CODE})
     references = {"a.mha": box(first=1, last=4), "b.mha": box(first=1, last=2)}
     found = score(tmp_path, toml, references, {"a.mha": box(first=2, last=2)}, spacing=(2.0, 1.0, 1.0))

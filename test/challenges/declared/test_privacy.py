@@ -5,7 +5,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from challenges.declared.declaring import HEAD, errors, score, write_challenge, write_predictions
+from challenges.declared.declaring import (
+    HEAD,
+    errors,
+    metric,
+    metrics,
+    score,
+    value,
+    write_challenge,
+    write_predictions,
+)
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -67,15 +76,11 @@ CASE_FIGURES = {"number": '[case_figures]\ntwice = "2 * mae"\nagain = "twice + d
 
 def published(folder: Path, kind: str, references: list[str]) -> list[Any]:
     """The rows' figures; the second case has no prediction, and that of the last cannot be read."""
-    keys, metrics, (found, true), prediction, _ = KINDS[kind]
-    options = "radius_mm = 1.5\n" if kind == "points" else ""
-    toml = f'[values.v]\nkind = "{kind}"\n{keys}' + "".join(
-        f'[[metrics]]\nkind = "{metric}"\n{options}' + ("clip = 0.01\n" if metric == "log_loss" else "")
-        for metric in metrics
-    )
-    toml += CASE_FIGURES.get(kind, "") + f'[ranking]\nby = "{"f1.macro" if kind == "class" else metrics[0]}"\n'
-    if kind == "points":
-        toml = toml.replace('by = "f1"', 'by = "recall"')
+    keys, kinds, (found, true), prediction, _ = KINDS[kind]
+    options = {name: {"radius_mm": 1.5} for name in KINDS["points"][1]} if kind == "points" else {}
+    options["log_loss"] = {"clip": 0.01}
+    toml = value("v", kind) + keys + "".join(metric(name, **options.get(name, {})) for name in kinds)
+    toml += CASE_FIGURES.get(kind, "") + metrics(by={"class": "f1.macro", "points": "recall"}.get(kind, kinds[0]))
     write_predictions(folder / "challenge", {"metrics.py": CODE})
     names = [f"c{number}" for number in range(len(references))]
     truth = "\n".join([f"case,{true}", *(f"{name},{each}" for name, each in zip(names, references, strict=True))])
@@ -99,21 +104,15 @@ def test_rows_are_the_same_whatever_the_references_are(
 
 def test_the_same_rows_in_full_hold_the_references(tmp_path: Path) -> None:
     """Else the test above would not see anything."""
-    toml = f'[values.v]\nkind = "number"\n{KINDS["number"][0]}[[metrics]]\nkind = "mae"\n[ranking]\nby = "mae"\n'
+    toml = value("v", "number", table="p.csv", column="v", range=[0, 100]) + metrics("mae")
     found = score(tmp_path, toml, {"p.csv": "case,v\na,17\n"}, {"p.csv": "case,v\na,20\n"})
     assert found["results"]["a"]["metrics"]["v"]["reference"] == 17
     assert found["results"]["a"]["metrics"]["mae"] == 3
 
 
-LOG_LOSS = f"""\
-[values.v]
-kind = "probability"
-{COLUMN}positive = "ill"
-[[metrics]]
-kind = "log_loss"
-{{}}[ranking]
-by = "log_loss"
-"""
+def log_loss(**clip: float) -> str:
+    positive = value("v", "probability", table="p.csv", column="v", positive="ill")
+    return positive + metric("log_loss", **clip) + metrics(by="log_loss")
 
 
 def test_one_confident_error_is_bounded(tmp_path: Path) -> None:
@@ -121,12 +120,12 @@ def test_one_confident_error_is_bounded(tmp_path: Path) -> None:
     cases = [f"c{number}" for number in range(300)]
     truth = {"p.csv": "\n".join(["case,v", *(f"{case},0" for case in cases)])}
     asked = {"p.csv": "\n".join(["case,v", *(f"{case},{1 if case == 'c7' else 0.5}" for case in cases)])}
-    found = score(tmp_path, LOG_LOSS.format("clip = 0.01\n"), truth, asked)
+    found = score(tmp_path, log_loss(clip=0.01), truth, asked)
     assert found["aggregates"]["log_loss"] == pytest.approx((299 * math.log(2) + math.log(100)) / 300, rel=1e-12)
 
 
 def test_log_loss_must_say_its_clip(tmp_path: Path) -> None:
-    (error,) = errors(tmp_path, LOG_LOSS.format(""))
+    (error,) = errors(tmp_path, log_loss())
     assert error == "challenge.toml, line 11: 'metrics.0.clip' is missing."
 
 
@@ -136,7 +135,7 @@ def test_log_loss_must_say_its_clip(tmp_path: Path) -> None:
 def test_the_check_warns_about_a_small_clip_of_hidden_cases(
     tmp_path: Path, head: str, clip: float, warned: bool
 ) -> None:
-    toml, references = LOG_LOSS.format(f"clip = {clip}\n"), {"p.csv": "case,v\na,0\nb,1\n"}
+    toml, references = log_loss(clip=clip), {"p.csv": "case,v\na,0\nb,1\n"}
     folder = write_challenge(tmp_path / "challenge", toml, references, head=head)
     found = check("challenge", folder, images=None, executor=Serial()).warnings
     words = (

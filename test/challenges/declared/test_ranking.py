@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from challenges.declared.declaring import HEAD, errors, score
+from challenges.declared.declaring import HEAD, errors, metric, score, value
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -16,26 +16,11 @@ from podium.tools.ranking.schemes import RankingOptions
 
 pytestmark = pytest.mark.usefixtures("in_process")
 
-VALUES = """\
-[values.age]
-kind = "number"
-table = "p.csv"
-column = "age"
-range = [0, 100]
-[values.weight]
-kind = "number"
-table = "p.csv"
-column = "weight"
-range = [0, 100]
-[[metrics]]
-kind = "mae"
-name = "age_error"
-of = "age"
-[[metrics]]
-kind = "mae"
-name = "weight_error"
-of = "weight"
-"""
+VALUES = "".join(
+    value(name, "number", table="p.csv", column=name, range=[0, 100]) + metric("mae", name=f"{name}_error", of=name)
+    for name in ("age", "weight")
+)
+BY_POSITIONS = '[ranking]\nby = ["age_error", "weight_error"]\nmethod = "positions_by_case"\n'
 CASES = ("a", "b", "c")
 
 
@@ -45,12 +30,18 @@ def table(ages: Any, weights: Any) -> dict[str, str]:
 
 
 def ranked(
-    tmp_path: Path, ranking: str, errors_of: dict[str, tuple[Any, Any]], *, per_case: str = "full", bootstraps: int = 50
+    tmp_path: Path,
+    ranking: str,
+    answers_of: dict[str, tuple[Any, Any]],
+    *,
+    ages_of_references: tuple[int, ...] = (0, 0, 0),
+    per_case: str = "full",
+    bootstraps: int = 50,
 ) -> Ranking:
-    """The references are 0, so that a prediction is its own error."""
-    head = HEAD.replace('"full"', f'"{per_case}"')
-    for team, (ages, weights) in errors_of.items():
-        score(tmp_path, VALUES + ranking, table((0, 0, 0), (0, 0, 0)), table(ages, weights), team=team, head=head)
+    """Where the references are 0, a prediction is its own error."""
+    head, truth = HEAD.replace('"full"', f'"{per_case}"'), table(ages_of_references, (0, 0, 0))
+    for team, (ages, weights) in answers_of.items():
+        score(tmp_path, VALUES + ranking, truth, table(ages, weights), team=team, head=head)
     return rank(tmp_path / "teams", options=RankingOptions(bootstraps=bootstraps))[0]
 
 
@@ -74,8 +65,7 @@ def test_by_the_mean_of_positions_with_weights(tmp_path: Path) -> None:
 
 
 def test_by_positions_in_every_case(tmp_path: Path) -> None:
-    rule = '[ranking]\nby = ["age_error", "weight_error"]\nmethod = "positions_by_case"\n'
-    found = ranked(tmp_path, rule, TEAMS)
+    found = ranked(tmp_path, BY_POSITIONS, TEAMS)
     # ages: one 1 1 3, two 2 2 1, three 3 3 2; weights: one 3 3 3, two 2 2 2, three 1 1 1
     assert dict(zip([team.name for team in found.teams], found.deciding.scores, strict=True)) == pytest.approx(
         {"two": 11 / 6, "three": 11 / 6, "one": 14 / 6}
@@ -86,8 +76,7 @@ def test_by_positions_in_every_case(tmp_path: Path) -> None:
 
 
 def test_the_commands_rank_by_positions_in_every_case(tmp_path: Path) -> None:
-    rule = '[ranking]\nby = ["age_error", "weight_error"]\nmethod = "positions_by_case"\n'
-    ranked(tmp_path, rule, TEAMS, bootstraps=0)
+    ranked(tmp_path, BY_POSITIONS, TEAMS, bootstraps=0)
     assert main(["rank", str(tmp_path / "teams"), "--output", str(tmp_path / "ranking"), "--bootstraps", "20"]) == 0
     page = tmp_path / "page.html"
     assert main(["report", str(tmp_path / "ranking" / "ranking.json"), "--output", str(page)]) == 0
@@ -105,7 +94,7 @@ def test_a_case_without_prediction_has_the_worst_position(tmp_path: Path) -> Non
 
 
 def test_ties_are_broken_after_positions_by_case(tmp_path: Path) -> None:
-    rule = '[ranking]\nby = ["age_error", "weight_error"]\nmethod = "positions_by_case"\ntie_break = ["age_error"]\n'
+    rule = BY_POSITIONS + 'tie_break = ["age_error"]\n'
     assert places(ranked(tmp_path, rule, TEAMS)) == {"two": 1, "three": 2, "one": 3}
 
 
@@ -124,15 +113,14 @@ def test_rounded_figures_are_equal_and_the_tie_break_decides(tmp_path: Path) -> 
 @given(st.lists(st.tuples(*[st.integers(0, 4)] * 6), min_size=2, max_size=4))
 def test_positions_by_case_read_literally(tmp_path_factory: pytest.TempPathFactory, given_errors: list[Any]) -> None:
     teams = {f"t{number}": (each[:3], each[3:]) for number, each in enumerate(given_errors)}
-    rule = '[ranking]\nby = ["age_error", "weight_error"]\nmethod = "positions_by_case"\n'
-    found = ranked(tmp_path_factory.mktemp("ranked"), rule, teams, bootstraps=0)
+    found = ranked(tmp_path_factory.mktemp("ranked"), BY_POSITIONS, teams, bootstraps=0)
     expected = {}
     for team in teams:
         mine = []
-        for metric in range(2):
+        for figure in range(2):
             for case in range(3):
-                own = teams[team][metric][case]
-                mine.append(1 + sum(other[metric][case] < own for other in teams.values()))
+                own = teams[team][figure][case]
+                mine.append(1 + sum(other[figure][case] < own for other in teams.values()))
         expected[team] = np.mean(mine)
     scores = dict(zip([team.name for team in found.teams], found.deciding.scores, strict=True))
     assert scores == pytest.approx(expected)
@@ -156,11 +144,7 @@ AGES = {"one": ((1, 2, 9), (0, 0, 0)), "two": ((3, 2, 1), (0, 0, 0)), "flat": ((
 
 
 def cohort_ranking(tmp_path: Path, per_case: str) -> Ranking:
-    head = HEAD.replace('"full"', f'"{per_case}"')
-    for team, (ages, weights) in AGES.items():
-        truth = table((1, 2, 3), (0, 0, 0))
-        score(tmp_path, VALUES + COHORT, truth, table(ages, weights), team=team, head=head)
-    return rank(tmp_path / "teams", options=RankingOptions(bootstraps=50))[0]
+    return ranked(tmp_path, COHORT, AGES, ages_of_references=(1, 2, 3), per_case=per_case)
 
 
 def test_a_team_whose_figure_is_undefined_is_last(tmp_path: Path) -> None:

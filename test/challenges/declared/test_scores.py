@@ -7,8 +7,17 @@ from typing import Any
 
 import numpy as np
 import pytest
-import SimpleITK
-from challenges.declared.declaring import HEAD, score, write_challenge, write_file, write_jobs
+from challenges.declared.declaring import (
+    HEAD,
+    errors,
+    metric,
+    metrics,
+    score,
+    value,
+    write_challenge,
+    write_file,
+    write_jobs,
+)
 from challenges.lesions_folders import HALF, LESION, write, write_ground_truth
 from evaluating import evaluate
 from numpy.typing import NDArray
@@ -17,12 +26,11 @@ from scipy.spatial.distance import cdist
 
 import podium
 from podium import rank
-from podium.challenges import load_challenge, load_file
+from podium.challenges import load_challenge
 from podium.challenges.ground_truth import read_challenge_folders
 from podium.challenges.lesions import scoring as declarations
 from podium.challenges.lesions.files import LesionsSettings
 from podium.challenges.lesions.scoring import LesionsCase
-from podium.challenges.settings import ChallengeFile
 from podium.checking import check
 from podium.cli import main
 from podium.execution.executor import Serial
@@ -35,7 +43,8 @@ pytestmark = pytest.mark.usefixtures("in_process")
 
 ORGAN = '[values.organ]\nkind = "labels"\nfile = "{case}.mha"\nreference = "{case}.mha"\n'
 LIVER = ORGAN + "labels = { liver = 1 }\n"
-BY_DICE = '[[metrics]]\nkind = "dice"\n[ranking]\nby = "dice"\n'
+BY_DICE = metrics("dice")
+ILL = value("v", "probability", positive="ill", table="p.csv", column="v")
 
 
 def cube(y: int, *, label: int = 1) -> NDArray[np.uint8]:
@@ -53,11 +62,8 @@ def picture(*labels: int) -> NDArray[np.uint8]:
 
 
 def test_the_two_boxes(tmp_path: Path) -> None:
-    metrics = '[[metrics]]\nkind = "nsd"\nname = "nsd_0"\ntolerance_mm = 0\n'
-    metrics += '[[metrics]]\nkind = "nsd"\nname = "nsd_1"\ntolerance_mm = 1.0\n'
-    for kind in ("dice", "hd", "hd95", "assd", "masd", "volume_difference_ml"):
-        metrics += f'[[metrics]]\nkind = "{kind}"\n'
-    toml = LIVER + metrics + '[ranking]\nby = "dice"\n'
+    toml = LIVER + metric("nsd", name="nsd_0", tolerance_mm=0) + metric("nsd", name="nsd_1", tolerance_mm=1.0)
+    toml += metrics("dice", "hd", "hd95", "assd", "masd", "volume_difference_ml")
     found = score(tmp_path, toml, {"a.mha": cube(2)}, {"a.mha": cube(3)}, spacing=(2.0, 1.0, 1.0))
     figures = {name: value["liver"] for name, value in found["results"]["a"]["metrics"].items()}
     assert figures == pytest.approx(
@@ -76,32 +82,17 @@ def test_the_two_boxes(tmp_path: Path) -> None:
 
 
 def test_the_five_classes(tmp_path: Path) -> None:
-    toml = (
-        '[values.v]\nkind = "class"\ntable = "p.csv"\ncolumn = "v"\nclasses = { no = 0, yes = 1 }\n'
-        '[[metrics]]\nkind = "f1"\n[[metrics]]\nkind = "accuracy"\n[[metrics]]\nkind = "balanced_accuracy"\n'
-        '[ranking]\nby = "f1.macro"\n'
-    )
-    found = score(
-        tmp_path,
-        toml,
-        {"p.csv": "case,v\na,0\nb,0\nc,1\nd,1\ne,1\n"},
-        {"p.csv": "case,v\na,0\nb,1\nc,1\nd,1\n"},
-    )["aggregates"]
+    toml = value("v", "class", table="p.csv", column="v", classes={"no": 0, "yes": 1})
+    toml += metrics("f1", "accuracy", "balanced_accuracy", by="f1.macro")
+    truth = {"p.csv": "case,v\na,0\nb,0\nc,1\nd,1\ne,1\n"}
+    found = score(tmp_path, toml, truth, {"p.csv": "case,v\na,0\nb,1\nc,1\nd,1\n"})["aggregates"]
     assert found["f1"] == pytest.approx({"no": 2 / 3, "yes": 2 / 3, "macro": 2 / 3, "micro": 2 / 3, "weighted": 2 / 3})
     assert (found["accuracy"], found["balanced_accuracy"]) == pytest.approx((0.6, 7 / 12))
 
 
 def test_the_four_probabilities(tmp_path: Path) -> None:
-    toml = (
-        '[values.v]\nkind = "probability"\npositive = "ill"\ntable = "p.csv"\ncolumn = "v"\n'
-        '[[metrics]]\nkind = "auroc"\n[[metrics]]\nkind = "average_precision"\n[ranking]\nby = "auroc"\n'
-    )
-    found = score(
-        tmp_path,
-        toml,
-        {"p.csv": "case,v\na,0\nb,0\nc,1\nd,1\n"},
-        {"p.csv": "case,v\na,0.1\nb,0.4\nc,0.35\nd,0.8\n"},
-    )["aggregates"]
+    toml, truth = ILL + metrics("auroc", "average_precision"), {"p.csv": "case,v\na,0\nb,0\nc,1\nd,1\n"}
+    found = score(tmp_path, toml, truth, {"p.csv": "case,v\na,0.1\nb,0.4\nc,0.35\nd,0.8\n"})["aggregates"]
     assert (found["auroc"], found["average_precision"]) == pytest.approx((0.75, 0.833333), abs=1e-6)
 
 
@@ -224,11 +215,10 @@ def test_regions_tolerances_names_and_several_values(tmp_path: Path) -> None:
     toml = (
         ORGAN
         + "labels = { one = 1, two = 2 }\n"
-        + ORGAN.replace("values.organ", "values.tumour").replace("{case}.mha", "{case}_t.mha")
-        + "labels = { one = 1 }\n"
-        + '[[metrics]]\nkind = "dice"\nname = "overlap"\nof = ["organ", "tumour"]\n'
-        + '[[metrics]]\nkind = "nsd"\nof = "organ"\nregions = ["two"]\ntolerances_mm = { two = 1.0 }\n'
-        + '[ranking]\nby = "overlap.organ_two"\n'
+        + value("tumour", "labels", file="{case}_t.mha", reference="{case}_t.mha", labels={"one": 1})
+        + metric("dice", name="overlap", of=["organ", "tumour"])
+        + metric("nsd", of="organ", regions=["two"], tolerances_mm={"two": 1.0})
+        + metrics(by="overlap.organ_two")
     )
     files = {"a.mha": picture(0, 1, 2, 2), "a_t.mha": picture(0, 1)}
     found = score(tmp_path, toml, files, {"a.mha": picture(0, 1, 2, 0), "a_t.mha": picture(0, 1)})
@@ -265,10 +255,8 @@ def test_figures_of_every_group(tmp_path: Path) -> None:
 
 
 def timed(tmp_path: Path, time: str, ranking: str) -> dict[str, Any]:
-    toml = (
-        '[cases]\ninput = "scan"\n[values.v]\nkind = "number"\nrange = [0, 1]\nsocket = "out"\n'
-        'reference = "{case}.json"\n[[metrics]]\nkind = "mae"\n' + time + ranking
-    )
+    value_of_jobs = value("v", "number", range=[0, 1], socket="out", reference="{case}.json")
+    toml = '[cases]\ninput = "scan"\n' + value_of_jobs + metric("mae") + time + ranking
     head = HEAD.replace('"predictions"', '"algorithm"')
     truth = write_challenge(tmp_path / "challenge", toml, {"a.json": 1.0, "b.json": 1.0}, head=head)
     jobs = write_jobs(tmp_path / "jobs", socket_in="scan", jobs={"a": {"out": 1.0}, "b": {"out": 1.0}})
@@ -292,9 +280,8 @@ def test_a_fixed_time_rule(tmp_path: Path) -> None:
 
 def test_undefined_figures_and_the_times_of_all_teams(tmp_path: Path) -> None:
     """Formulas are evaluated again once all times are known; what was left out stays undefined."""
-    toml = (
-        '[values.v]\nkind = "probability"\npositive = "ill"\ntable = "p.csv"\ncolumn = "v"\n'
-        '[[metrics]]\nkind = "auroc"\n[[metrics]]\nkind = "brier"\n'
+    toml = ILL + metric("auroc") + metric("brier")
+    toml += (
         '[time]\nrule = "cohort"\nbaseline_seconds = 10.0\n'
         '[figures]\nodd = { formula = "auroc / 2", undefined = "exclude" }\n'
         'score = "time_score - 100 * brier"\n[ranking]\nby = "score"\n'
@@ -311,8 +298,8 @@ def test_undefined_figures_and_the_times_of_all_teams(tmp_path: Path) -> None:
 
 
 def test_formulas_of_cases_and_of_all(tmp_path: Path) -> None:
-    toml = LIVER + (
-        '[[metrics]]\nkind = "dice"\n[[metrics]]\nkind = "iou"\n'
+    toml = LIVER + metric("dice") + metric("iou")
+    toml += (
         '[case_figures]\nboth = "harmonic(dice.liver, iou.liver)"\n'
         '[figures]\nhalf = "dice / 2"\nscore = { formula = "100 * max(half, both)", title = "The score" }\n'
         '[ranking]\nby = "score"\n'
@@ -326,10 +313,7 @@ def test_formulas_of_cases_and_of_all(tmp_path: Path) -> None:
 
 
 def test_the_log_names_undefined_figures_of_metrics(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    toml = (
-        '[values.v]\nkind = "probability"\npositive = "ill"\ntable = "p.csv"\ncolumn = "v"\n'
-        '[[metrics]]\nkind = "auroc"\n[[metrics]]\nkind = "brier"\n[ranking]\nby = "auroc"\n'
-    )
+    toml = ILL + metrics("auroc", "brier")
     found = score(tmp_path, toml, {"p.csv": "case,v\na,1\nb,1\n"}, {"p.csv": "case,v\na,0.5\nb,1\n"})["aggregates"]
     assert "auroc" not in found
     assert found["brier"] == pytest.approx(0.125)
@@ -341,32 +325,25 @@ def test_computed_by_names_podium_where_its_code_counts_missing_answers(
     tmp_path: Path, answers: str, package: str
 ) -> None:
     """scikit-learn has no weighted kappa with missing answers."""
-    toml = (
-        '[values.v]\nkind = "class"\ntable = "p.csv"\ncolumn = "v"\nclasses = { low = 0, mid = 1, high = 2 }\n'
-        '[[metrics]]\nkind = "kappa"\nweights = "quadratic"\n[[metrics]]\nkind = "accuracy"\n[ranking]\nby = "kappa"\n'
-    )
+    toml = value("v", "class", table="p.csv", column="v", classes={"low": 0, "mid": 1, "high": 2})
+    toml += metric("kappa", weights="quadratic") + metrics("accuracy", by="kappa")
     found = score(tmp_path, toml, {"p.csv": "case,v\na,0\nb,1\nc,2\n"}, {"p.csv": f"case,v\n{answers}"})["computed_by"]
     assert {name: by.split()[0] for name, by in found.items()} == {"kappa": package, "accuracy": "scikit-learn"}
 
 
 @pytest.mark.parametrize(("prediction", "expected"), [("risk", 0.0), ("time", 1.0)])
 def test_survival_is_predicted_as_a_risk_or_as_a_time(tmp_path: Path, prediction: str, expected: float) -> None:
-    toml = (
-        f'[values.v]\nkind = "survival"\nprediction = "{prediction}"\ntable = "p.csv"\ncolumn = "v"\n'
-        'reference_table = "t.csv"\n[[metrics]]\nkind = "c_index"\n[ranking]\nby = "c_index"\n'
-    )
+    toml = value("v", "survival", prediction=prediction, table="p.csv", column="v", reference_table="t.csv")
     references = {"t.csv": "case,time,event\na,1,1\nb,2,1\nc,3,0\n"}
-    found = score(tmp_path, toml, references, {"p.csv": "case,v\na,1\nb,2\nc,3\n"})["aggregates"]
+    predictions = {"p.csv": "case,v\na,1\nb,2\nc,3\n"}
+    found = score(tmp_path, toml + metrics("c_index"), references, predictions)["aggregates"]
     assert found["c_index"] == expected
 
 
 def test_a_challenge_of_undefined_figures_alone_is_scored_all_the_same(tmp_path: Path) -> None:
-    toml = (
-        '[values.v]\nkind = "survival"\nprediction = "risk"\ntable = "p.csv"\ncolumn = "v"\nreference_table = "t.csv"\n'
-        '[[metrics]]\nkind = "c_index"\n[ranking]\nby = "c_index"\n'
-    )
+    toml = value("v", "survival", prediction="risk", table="p.csv", column="v", reference_table="t.csv")
     references = {"t.csv": "case,time,event\na,1,0\nb,2,0\n"}
-    found = score(tmp_path, toml, references, {"p.csv": "case,v\na,0.5\nb,1\n"})
+    found = score(tmp_path, toml + metrics("c_index"), references, {"p.csv": "case,v\na,0.5\nb,1\n"})
     assert found["aggregates"] == {"scored_cases": 2}
     checked = check("challenge", tmp_path / "challenge", images=None, executor=Serial())
     assert checked.warnings == [
@@ -380,7 +357,7 @@ def test_a_challenge_of_undefined_figures_alone_is_scored_all_the_same(tmp_path:
 
 def test_order_and_titles_of_the_leaderboard(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     board = '[leaderboard]\ncolumns = ["iou", "dice.liver"]\ntitles = { iou = "Overlap" }\n'
-    toml = LIVER + '[[metrics]]\nkind = "dice"\n[[metrics]]\nkind = "iou"\n[ranking]\nby = "dice"\n' + board
+    toml = LIVER + metrics("dice", "iou") + board
     folder = write_challenge(tmp_path / "challenge", toml, {"a.mha": picture(0, 1)})
     assert main(["leaderboard", "--ground-truth", str(folder)]) == 0
     columns = json.loads(capsys.readouterr().out)["challenge"]
@@ -393,72 +370,42 @@ def test_order_and_titles_of_the_leaderboard(tmp_path: Path, capsys: pytest.Capt
 
 # An image that is compared within a mask of the organiser's, which is a reference-only value.
 
-CHALLENGE = """
-kind = "declared"
-title = "Within"
-version = "1"
-per_case = "full"
-submission = "predictions"
-[values.ct]
-kind = "image"
-file = "{case}.mha"
-reference = "{case}_ct.mha"
-within = "body"
-[values.body]
-kind = "labels"
-reference = "{case}_mask.mha"
-labels = { body = 1 }
-[[metrics]]
-kind = "mae"
-[ranking]
-by = "mae"
-"""
-
-
-def write_image(path: Path, values: object, kind: type = np.int16) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    SimpleITK.WriteImage(SimpleITK.GetImageFromArray(np.array(values, dtype=kind)), str(path))
+WITHIN = (
+    value("ct", "image", file="{case}.mha", reference="{case}_ct.mha", within="body")
+    + value("body", "labels", reference="{case}_mask.mha", labels={"body": 1})
+    + metrics("mae")
+)
 
 
 @pytest.fixture
 def truth(tmp_path: Path) -> Path:
-    folder = tmp_path / "truth"
-    write_image(folder / "references/a_ct.mha", [[10, 20], [30, 40]])
-    write_image(folder / "references/a_mask.mha", [[1, 1], [0, 0]], np.uint8)
-    (folder / "challenge.toml").write_text(CHALLENGE)
-    return folder
-
-
-def problems(folder: Path, text: str) -> list[str]:
-    (folder / "challenge.toml").write_text(text)
-    file = ChallengeFile(folder / "challenge.toml")
-    return [str(file.refuse(each.key, each.words)) for each in load_file("truth", file).problems]
+    images = {"a_ct.mha": np.array([[10, 20], [30, 40]], np.int16), "a_mask.mha": np.array([[1, 1], [0, 0]], np.uint8)}
+    return write_challenge(tmp_path / "truth", WITHIN, images)
 
 
 def test_a_team_sends_no_mask_and_pixels_outside_of_it_do_not_count(truth: Path, tmp_path: Path) -> None:
-    write_image(tmp_path / "team/a.mha", [[11, 23], [999, 999]])
+    write_file(tmp_path / "team/a.mha", np.array([[11, 23], [999, 999]], np.int16))
     metrics = evaluate(tmp_path / "team", truth, tmp_path / "output")
     assert metrics["counts"]["scored"] == 1
     assert metrics["aggregates"]["mae"]["mean"] == 2.0
 
 
-def test_a_value_that_no_image_is_compared_within_must_be_predicted(truth: Path) -> None:
-    found = problems(truth, CHALLENGE.replace('within = "body"\n', ""))
-    assert len(found) == 1
-    assert "needs a socket, a file or a table: where is the prediction?" in found[0]
-
-
-def test_no_metric_is_of_the_mask(truth: Path) -> None:
-    found = problems(truth, CHALLENGE + '[[metrics]]\nkind = "dice"\nof = "body"\n')
-    assert len(found) == 1
-    assert "names 'body', which is a reference-only value" in found[0]
-    found = problems(truth, CHALLENGE + '[[metrics]]\nkind = "dice"\n')
-    assert len(found) == 1
-    assert "there is none" in found[0]
+@pytest.mark.parametrize(
+    ("toml", "words"),
+    [
+        (WITHIN.replace('within = "body"\n', ""), "needs a socket, a file or a table: where is the prediction?"),
+        (WITHIN + metric("dice", of="body"), "names 'body', which is a reference-only value"),
+        (WITHIN + metric("dice"), "there is none"),
+    ],
+    ids=["no image is compared within it", "a metric of the mask", "a metric of all masks"],
+)
+def test_mistakes_with_a_mask_that_nobody_predicts(tmp_path: Path, toml: str, words: str) -> None:
+    (error,) = errors(tmp_path, toml)
+    assert words in error
 
 
 def test_a_mask_of_another_size_is_found_before_a_build(truth: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    write_image(truth / "references/a_mask.mha", [[1, 1, 0], [0, 0, 0]], np.uint8)
+    write_file(truth / "references/a_mask.mha", np.array([[1, 1, 0], [0, 0, 0]], np.uint8))
     assert main(["check", str(truth)]) == 2
     assert "The mask 'body' is not of the size of the image 'ct'." in capfd.readouterr().out
 
@@ -483,7 +430,7 @@ def libraries_of(folder: Path) -> set[str]:
 
 
 @pytest.mark.parametrize(
-    ("value", "expected"),
+    ("places", "expected"),
     {
         'file = "{case}.nii.gz"\nreference = "{case}.nii.gz"': {"SimpleITK"},
         'file = "{case}.h5"\nreference = "{case}.h5"\ndataset = "mask"': {"h5py"},
@@ -491,20 +438,15 @@ def libraries_of(folder: Path) -> set[str]:
         'socket = "mask"\nreference = "{case}.h5"\nreference_dataset = "mask"': {"h5py", "SimpleITK"},
     }.items(),
 )
-def test_an_image_has_the_packages_of_its_files(tmp_path: Path, value: str, expected: set[str]) -> None:
-    metric = '[[metrics]]\nkind = "dice"\n[ranking]\nby = "dice.mean"\n'
-    head = 'kind = "declared"\ntitle = "T"\nversion = "1"\nper_case = "full"\n'
-    settings = f'{head}[cases]\ninput = "ct"\n[values.mask]\n{MASK}{value}\n{metric}'
-    (tmp_path / "challenge.toml").write_text(settings, encoding="utf-8")
-    assert libraries_of(tmp_path) == expected
+def test_an_image_has_the_packages_of_its_files(tmp_path: Path, places: str, expected: set[str]) -> None:
+    toml = f'[cases]\ninput = "ct"\n[values.mask]\n{MASK}{places}\n' + metrics("dice", by="dice.mean")
+    head = HEAD.replace('"predictions"', '"any"')
+    assert libraries_of(write_challenge(tmp_path, toml, {}, head=head)) == expected
 
 
 def test_a_number_in_json_needs_none(tmp_path: Path) -> None:
-    value = '[values.age]\nkind = "number"\nfile = "{case}.json"\nreference = "{case}.json"\nrange = [0, 9]\n'
-    metric = '[[metrics]]\nkind = "mae"\n[ranking]\nby = "mae.mean"\n'
-    head = 'kind = "declared"\ntitle = "T"\nversion = "1"\nper_case = "full"\n'
-    (tmp_path / "challenge.toml").write_text(head + value + metric, encoding="utf-8")
-    assert libraries_of(tmp_path) == set()
+    toml = value("age", "number", file="{case}.json", reference="{case}.json", range=[0, 9]) + metrics("mae")
+    assert libraries_of(write_challenge(tmp_path, toml, {})) == set()
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from challenges.declared.declaring import HEAD, score, write_challenge, write_jobs
+from challenges.declared.declaring import HEAD, metrics, score, value, write_challenge, write_jobs
 from evaluating import evaluate
 from hypothesis import given
 from hypothesis import strategies as st
@@ -135,12 +135,9 @@ def test_a_socket_of_a_job(tmp_path: Path, kind: str) -> None:
 
 def test_survival_of_a_table_and_of_a_socket(tmp_path: Path) -> None:
     """85: times 2, 4, 6, 8, events 1, 1, 0, 1; risks 4, 3, 2, 1 give 1.0, risks 1, 3, 2, 4 give 0.2."""
-    text = (
-        '[cases]\ninput = "scan"\n[values.v]\nkind = "survival"\nprediction = "risk"\nsocket = "risk"\n'
-        'table = "p.csv"\ncolumn = "risk"\n'
-        'reference_table = "truth.csv"\ntime_column = "months"\nevent_column = "died"\n'
-        '[[metrics]]\nkind = "c_index"\n[ranking]\nby = "c_index"\n'
-    )
+    columns = {"column": "risk", "time_column": "months", "event_column": "died"}
+    places = {"socket": "risk", "table": "p.csv", "reference_table": "truth.csv", **columns}
+    text = '[cases]\ninput = "scan"\n' + value("v", "survival", prediction="risk", **places) + metrics("c_index")
     truth = {"truth.csv": "case,months,died\na,2,1\nb,4,1\nc,6,0\nd,8,1\n"}
     head = HEAD.replace('"predictions"', '"any"')
     found = score(tmp_path, text, truth, {"p.csv": "case,risk\na,4\nb,3\nc,2\nd,1\n"}, head=head)
@@ -160,11 +157,8 @@ def test_two_matches_of_file_fail_the_case(tmp_path: Path) -> None:
 
 
 def test_probabilities_of_several_classes(tmp_path: Path) -> None:
-    place = 'table = "p.csv"\ncolumn = ["p0", "p1", "p2"]\nreference_table = "t.csv"\nreference_column = "grade"'
-    text = (
-        f'[values.v]\nkind = "probability"\nclasses = {{ g0 = 0, g1 = 1, g2 = 2 }}\n{place}\n'
-        '[[metrics]]\nkind = "auroc"\n[[metrics]]\nkind = "accuracy"\n[ranking]\nby = "auroc"\n'
-    )
+    places = {"table": "p.csv", "column": ["p0", "p1", "p2"], "reference_table": "t.csv", "reference_column": "grade"}
+    text = value("v", "probability", classes={"g0": 0, "g1": 1, "g2": 2}, **places) + metrics("auroc", "accuracy")
     truth = "case,grade\na,0\nb,1\nc,2\nd,2\n"
     table = "case,p0,p1,p2\na,0.8,0.1,0.1\nb,0.2,0.5,0.3\nc,0.1,0.2,0.7\nd,0.6,0.3,0.1\n"
     found = score(tmp_path, text, {"t.csv": truth}, {"p.csv": table})
@@ -184,18 +178,15 @@ def test_probabilities_of_several_classes(tmp_path: Path) -> None:
 )
 def test_classes_as_cells_spell_them(tmp_path: Path, classes: str, cells: tuple[str, str]) -> None:
     text = f'[values.v]\nkind = "class"\nclasses = {{ {classes} }}\ntable = "p.csv"\ncolumn = "v"\n'
-    text += '[[metrics]]\nkind = "accuracy"\n[ranking]\nby = "accuracy"\n'
+    text += metrics("accuracy")
     table = f"case,v\na,{cells[0]}\nb,{cells[1]}\n"
     rows = score(tmp_path, text, {"p.csv": table}, {"p.csv": table})["results"]
     assert [rows[case]["metrics"]["v"]["prediction"] for case in "ab"] == ["one", "two"]
 
 
 def test_json_tables_hold_any_value(tmp_path: Path) -> None:
-    text = (
-        '[values.v]\nkind = "class"\nclasses = { yes = true, no = false }\ntable = "p.json"\ncolumn = "v"\n'
-        '[values.s]\nkind = "survival"\nprediction = "risk"\ntable = "p.json"\ncolumn = "risk"\n'
-        '[[metrics]]\nkind = "accuracy"\n[[metrics]]\nkind = "c_index"\n[ranking]\nby = "accuracy"\n'
-    )
+    text = value("v", "class", classes={"yes": True, "no": False}, table="p.json", column="v")
+    text += value("s", "survival", prediction="risk", table="p.json", column="risk") + metrics("accuracy", "c_index")
     references = [
         {"case": "a", "v": True, "time": 2.5, "event": True},
         {"case": "b", "v": False, "time": 3, "event": 0},
