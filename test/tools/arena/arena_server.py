@@ -12,7 +12,7 @@ from typing import Any
 
 import httpx
 import hypercorn.asyncio
-from tools.arena.arena_folders import make_arena
+from tools.arena.arena_folders import MadeArena, make_arena
 
 from podium.tools.arena.store import OpenArena
 from podium.tools.arena.web.app import listen, make_app, server_config
@@ -22,15 +22,15 @@ NO_TLS = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 
 
 @contextmanager
-def running(folder: Path) -> Iterator["Running"]:
-    """A server for the arena in `folder`."""
-    opened, listener, stop = OpenArena(folder), listen("127.0.0.1", 0), threading.Event()
+def running(made: MadeArena) -> Iterator["Running"]:
+    """A server for the arena."""
+    opened, listener, stop = OpenArena(made.folder), listen("127.0.0.1", 0), threading.Event()
 
     async def stopped() -> None:
         while not stop.is_set():
             await asyncio.sleep(0.005)
 
-    visited = Running(f"http://127.0.0.1:{listener.getsockname()[1]}")
+    visited = Running(made, f"http://127.0.0.1:{listener.getsockname()[1]}")
     server = hypercorn.asyncio.serve(make_app(opened), server_config(listener), shutdown_trigger=stopped)
     thread = threading.Thread(target=asyncio.run, args=(server,))
     thread.start()
@@ -47,9 +47,16 @@ def running(folder: Path) -> Iterator["Running"]:
 @contextmanager
 def visited(folder: Path, **options: Any) -> Iterator["Guest"]:
     """The rater Anna at the server of a new arena."""
-    made = make_arena(folder, **options)
-    with running(folder) as server:
-        yield server.guest(made.tokens["Anna"])
+    with running(make_arena(folder, **options)) as server:
+        yield server.rater()
+
+
+def hidden_fields(page: str, action: str) -> dict[str, str]:
+    """Those of a form on a page."""
+    found = re.search(f'action="{action}">(.*?)</form>', page, re.DOTALL)
+    assert found, f"no form for {action}"
+    fields = re.findall(r'type="hidden" name="(\w+)" value="([^"]*)"', found[1])
+    return {name: unescape(value) for name, value in fields}
 
 
 class Guest:
@@ -65,10 +72,7 @@ class Guest:
 
     def form(self, action: str, page: str | None = None) -> dict[str, str]:
         """The hidden fields of the form on a page (the current one unless given)."""
-        found = re.search(f'action="{action}">(.*?)</form>', page or self.page(), re.DOTALL)
-        assert found, f"no form for {action}"
-        fields = re.findall(r'type="hidden" name="(\w+)" value="([^"]*)"', found[1])
-        return {name: unescape(value) for name, value in fields}
+        return hidden_fields(page or self.page(), action)
 
     def vote(self, answer: str = "left", comment: str = "", page: str | None = None) -> httpx.Response:
         return self.client.post("/vote", data={**self.form("/vote", page), "answer": answer, "comment": comment})
@@ -81,11 +85,17 @@ class Guest:
 
 
 class Running:
-    """Where the server is, and who visits it."""
+    """Where the server of an arena is, and who visits it."""
 
-    def __init__(self, address: str) -> None:
-        self.address = address
+    def __init__(self, made: MadeArena, address: str) -> None:
+        self.made, self.address = made, address
         self.guests: list[Guest] = []
+
+    def rater(self, name: str = "Anna") -> Guest:
+        return self.guest(self.made.tokens[name])
+
+    def organiser(self) -> Guest:
+        return self.guest(self.made.organiser)
 
     def guest(self, token: str | None = None) -> Guest:
         """Somebody who has opened the link with `token`; a stranger without."""

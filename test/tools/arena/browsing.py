@@ -13,22 +13,22 @@ import pytest
 from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Locator, Page, expect, sync_playwright
 from tools.arena.arena_folders import MadeArena
 
+from podium.errors import PodiumError
 from podium.tools.arena.raters import invite
 from podium.tools.arena.settings import read_settings
 from podium.tools.arena.store import Store, VoteRecord, read_votes
+from podium.tools.arena.web.viewer import install_viewer
 
 FLAGS = (
-    *("--no-sandbox", "--disable-gpu", "--disable-3d-apis", "--disable-quic", "--no-first-run"),
+    *("--no-sandbox", "--disable-quic", "--no-first-run"),
     *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
 )
+WITHOUT_WEBGL = ("--disable-gpu", "--disable-3d-apis")
+SOFTWARE_WEBGL = ("--use-angle=swiftshader", "--enable-unsafe-swiftshader", "--ignore-gpu-blocklist")
 PHONE = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True, "device_scale_factor": 2}
 TABLET = {"viewport": {"width": 820, "height": 1180}, "has_touch": True, "is_mobile": True}
 DESKTOP = {"viewport": {"width": 1440, "height": 900}}
 SETTLED_MS = 500  # the page takes no vote in its first 350 ms
-
-
-def why_no_browser() -> str | None:
-    return None if shutil.which("chromium") else "Chromium is not installed: apt-get install chromium"
 
 
 def skip_because(problem: str | None) -> None:
@@ -37,14 +37,19 @@ def skip_because(problem: str | None) -> None:
         (pytest.fail if os.environ.get("PODIUM_REQUIRE_CONTAINER") == "1" else pytest.skip)(problem)
 
 
-SOFTWARE_WEBGL = ("--use-angle=swiftshader", "--enable-unsafe-swiftshader", "--ignore-gpu-blocklist")
-
-
 @contextmanager
-def open_browser(flags: Sequence[str] = FLAGS) -> Iterator[Browser]:
-    """Without WebGL unless the flags say otherwise."""
+def open_browser(*, webgl: bool = False) -> Iterator[Browser]:
+    """Skips the test without Chromium; with `webgl`, also without NiiVue, which needs it."""
+    program, problem = shutil.which("chromium"), None
+    if webgl:
+        try:
+            install_viewer()
+        except PodiumError as error:
+            problem = str(error)
+    skip_because(problem if program else "Chromium is not installed: apt-get install chromium")
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=list(flags))
+        flags = [*FLAGS, *(SOFTWARE_WEBGL if webgl else WITHOUT_WEBGL)]
+        browser = playwright.chromium.launch(executable_path=program, args=flags)
         yield browser
         browser.close()
 
@@ -108,6 +113,11 @@ class Visits:
         page.get_by_role("link", name=re.compile("Start|Continue")).click()
         expect(page.get_by_role("heading", level=1)).to_be_visible()
         return page
+
+    def newcomer(self, *, matchups: int = 6, **options: Any) -> tuple[Rater, Page]:
+        """Somebody new, at the first matchup."""
+        rater = self._site.rater(matchups)
+        return rater, self.open(rater, **options)
 
     def close(self) -> None:
         for context in self._contexts:

@@ -1,20 +1,32 @@
-"""A browser, a server and raters for the tests in a real browser."""
+"""An arena and its server; and a browser and raters for the tests in a real browser."""
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser
-from tools.arena.arena_folders import make_arena
-from tools.arena.browsing import Site, Visits, long_reports, open_browser, skip_because, why_no_browser
+from tools.arena.arena_folders import MadeArena, make_arena
+from tools.arena.arena_server import Running, running
+from tools.arena.browsing import Site, Visits, long_reports, open_browser
 from tools.arena.serve_process import serving
 
 METHODS = ("zirconium", "palladium", "osmium", "iridium")
 CASES = ("patient-17", "patient-18", "patient-19", "patient-20")
 
 
+@pytest.fixture
+def made(tmp_path: Path) -> MadeArena:
+    return make_arena(tmp_path, raters=("Anna", "Bo"), volumes=("A2",))
+
+
+@pytest.fixture
+def server(made: MadeArena) -> Iterator[Running]:
+    with running(made) as server:
+        yield server
+
+
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    skip_because(why_no_browser())
     with open_browser() as opened:
         yield opened
 

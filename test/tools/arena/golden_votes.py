@@ -17,7 +17,9 @@ TEAMS = ("A", "B", "C", "D")
 UNDEFEATED = [("A", "B", "left"), ("C", "A", "right"), ("B", "C", "left")]
 
 
-def ballots(votes: Iterable[tuple[str, ...]], *, rater: str = "anna", cases: int = 3) -> list[Ballot]:
+def ballots(
+    votes: Iterable[tuple[str, ...]], *, rater: str = "anna", cases: int = 3, seconds: float = 10.0
+) -> list[Ballot]:
     """One rater, the cases in turn, a vote every ten seconds."""
     return [
         Ballot(
@@ -26,7 +28,7 @@ def ballots(votes: Iterable[tuple[str, ...]], *, rater: str = "anna", cases: int
             left=left,
             right=right,
             answer="both-good" if winner == "tie" else winner,
-            cast_at=10.0 * index,
+            cast_at=seconds * index,
         )  # type: ignore[arg-type]
         for index, (left, right, winner) in enumerate(votes)
     ]

@@ -7,6 +7,8 @@ from contextlib import closing
 from pathlib import Path
 
 import numpy as np
+import pytest
+from evaluating import Ended, run_podium
 from PIL import Image
 from tools.ranking.test_reports_rule import document
 
@@ -18,8 +20,8 @@ CASES = ("B000", "B001")
 class Organiser:
     """Teams are team1 (best) to team<n>; each has a report on both cases that does not name it."""
 
-    def __init__(self, root: Path, *, teams: int = 3) -> None:
-        self.root = root
+    def __init__(self, root: Path, capfd: pytest.CaptureFixture[str], *, teams: int = 3) -> None:
+        self.root, self.capfd = root, capfd
         self.arena = root / "arena"
         self.metrics, self.submissions, self.images = root / "metrics", root / "submissions", root / "images"
         for folder in (self.metrics, self.submissions, self.images):
@@ -47,9 +49,24 @@ class Organiser:
         (folder / "reports.json").write_text(json.dumps(texts))
         return folder
 
-    def init(self, *more: str) -> int:
+    def init_words(self, *more: str) -> list[str]:
         sources = ["--ranking", self.ranking, "--submissions", self.submissions, "--cases", self.images]
-        return main(["arena", "init", str(self.arena), *map(str, sources), *more])
+        return ["arena", "init", *map(str, (self.arena, *sources)), *more]
+
+    def init(self, *more: str) -> Ended:
+        return run_podium(self.capfd, *self.init_words(*more))
+
+    def refusal(self, *more: str) -> str:
+        """Why there is no arena."""
+        ended = self.init(*more)
+        assert ended.code == 2
+        return ended.last_line
+
+    def notes(self) -> list[str]:
+        """What is said while an arena is made."""
+        ended = self.init()
+        assert ended.code == 0
+        return [line.removeprefix("Note: ") for line in ended.err.splitlines() if line.startswith("Note: ")]
 
     def run(self, verb: str, *more: str) -> int:
         return main(["arena", verb, str(self.arena), *more])

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from fractions import Fraction
-from itertools import permutations
+from itertools import cycle, permutations
 
 import pytest
 from hypothesis import given, settings
@@ -116,17 +116,8 @@ def cast(
     rater: str, answers: Sequence[VoteAnswer], *, seconds: float = 60, pairs: Sequence[str] = ("AB", "BC", "CA")
 ) -> list[Ballot]:
     """The pairs in turn, every vote on a case of its own."""
-    return [
-        Ballot(
-            rater=rater,
-            case=f"case{index}",
-            left=pairs[index % len(pairs)][0],
-            right=pairs[index % len(pairs)][1],
-            answer=answer,
-            cast_at=seconds * index,
-        )
-        for index, answer in enumerate(answers)
-    ]
+    votes = [(*pair, answer) for pair, answer in zip(cycle(pairs), answers, strict=False)]
+    return ballots(votes, rater=rater, cases=len(votes), seconds=seconds)
 
 
 def repeated(ballot: Ballot, answer: VoteAnswer) -> Ballot:

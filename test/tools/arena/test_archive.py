@@ -32,8 +32,8 @@ def voted(tmp_path: Path) -> Path:
     made = make_arena(
         tmp_path / "old", practice=2, cases=("A1", "A2", "A3", "A4", "A5"), volumes=("A2",), notes=("Ünusual.",)
     )
-    with running(made.folder) as server:
-        guest = server.guest(made.tokens["Anna"])
+    with running(made) as server:
+        guest = server.rater()
         for answer in ("left", "right", "both-good", "cannot-judge"):
             guest.vote(answer, comment="=1+1 \N{GRINNING FACE}")
         guest.undo()

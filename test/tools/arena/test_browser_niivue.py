@@ -14,23 +14,11 @@ from PIL import Image
 from playwright.sync_api import Browser, Page, expect
 from samples.jaw_mesh import draw_arch, write_ply, write_stl
 from tools.arena.arena_folders import make_arena
-from tools.arena.browsing import (
-    DESKTOP,
-    FLAGS,
-    SOFTWARE_WEBGL,
-    Site,
-    Visits,
-    button,
-    open_browser,
-    skip_because,
-    why_no_browser,
-)
+from tools.arena.browsing import DESKTOP, Site, Visits, button, open_browser
 from tools.arena.serve_process import serving
 
-from podium.errors import PodiumError
 from podium.tools.arena.images import prepare
 from podium.tools.arena.store import PICTURES
-from podium.tools.arena.web.viewer import install_viewer
 
 pytestmark = pytest.mark.browser
 
@@ -45,15 +33,7 @@ LETTER = (255, 209, 64)  # as niivue-viewer.js says
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    problem = why_no_browser()
-    try:
-        install_viewer()
-    except PodiumError as error:
-        problem = str(error)
-    skip_because(problem)
-    with open_browser(
-        [flag for flag in FLAGS if flag not in ("--disable-gpu", "--disable-3d-apis")] + list(SOFTWARE_WEBGL)
-    ) as opened:
+    with open_browser(webgl=True) as opened:
         yield opened
 
 

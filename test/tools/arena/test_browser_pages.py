@@ -321,8 +321,7 @@ def forged(site: Site, rater: Rater, fields: dict[str, str]) -> str:
 
 
 def test_another_site_cannot_vote_not_even_with_the_right_token(site: Site, visits: Visits, other: OtherSite) -> None:
-    rater = site.rater()
-    page = visits.open(rater)
+    rater, page = visits.newcomer()
     visits.allowed_origins.append(other.address)
     visits.expected = ["status of 401"]
     fields = {name: page.locator(f"#vote [name={name}]").get_attribute("value") or "" for name in ("csrf", "matchup")}

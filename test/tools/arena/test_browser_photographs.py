@@ -33,8 +33,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
 
 
 def test_fit_zoom_and_gallery(site: Site, visits: Visits) -> None:
-    rater = site.rater(matchups=3)
-    page = visits.open(rater, **DESKTOP)
+    rater, page = visits.newcomer(matchups=3, **DESKTOP)
     page.wait_for_load_state("load")  # before that the link opens the picture itself
     page.get_by_role("link", name="Enlarge").first.click()
     dialog = page.get_by_role("dialog", name="Image of the case")

@@ -83,8 +83,7 @@ def test_slices_have_their_true_proportions(site: Site, visits: Visits) -> None:
 
 
 def test_enlarged_both_reports_stay_readable_and_keys_vote(site: Site, visits: Visits) -> None:
-    rater = site.rater()
-    page = visits.open(rater, **DESKTOP)
+    rater, page = visits.newcomer(**DESKTOP)
     small = page.locator("[data-stage]").bounding_box()
     page.get_by_role("button", name="Enlarge").click()
     large = page.locator("[data-stage]").bounding_box()
@@ -103,8 +102,7 @@ def test_enlarged_both_reports_stay_readable_and_keys_vote(site: Site, visits: V
 
 
 def test_a_vote_by_key_counts_while_the_slice_slider_has_the_focus(site: Site, visits: Visits) -> None:
-    rater = site.rater()
-    page = visits.open(rater, **DESKTOP)
+    rater, page = visits.newcomer(**DESKTOP)
     button(page, "A is better")
     page.get_by_role("slider", name="Slice").focus()
     page.keyboard.press("2")

@@ -10,8 +10,7 @@ pytestmark = pytest.mark.browser
 
 
 def test_vote_by_keys(site: Site, visits: Visits) -> None:
-    rater = site.rater()
-    page = visits.open(rater)
+    rater, page = visits.newcomer()
     for done, key in enumerate(("1", "3", "2"), start=1):
         button(page, "A is better")
         page.keyboard.press(key)
@@ -25,8 +24,7 @@ def test_vote_by_keys(site: Site, visits: Visits) -> None:
 
 
 def test_a_digit_in_a_comment_is_no_vote(site: Site, visits: Visits) -> None:
-    rater = site.rater()
-    page = visits.open(rater)
+    rater, page = visits.newcomer()
     page.get_by_text("Add a comment").click()
     comment = page.get_by_label("Comment for the organiser")
     button(page, "A is better")
@@ -42,8 +40,7 @@ def test_a_digit_in_a_comment_is_no_vote(site: Site, visits: Visits) -> None:
 
 
 def test_a_key_held_down_is_one_vote(site: Site, visits: Visits) -> None:
-    rater = site.rater()
-    page = visits.open(rater)
+    rater, page = visits.newcomer()
     button(page, "A is better")
     page.keyboard.down("1")
     expect_progress(page, 1)
@@ -90,8 +87,7 @@ def tab_to(page: Page, words: str, most: int = 30) -> None:
 
 
 def test_without_javascript(site: Site, visits: Visits) -> None:
-    rater = site.rater(matchups=8)
-    page = visits.open(rater, java_script_enabled=False)
+    rater, page = visits.newcomer(matchups=8, java_script_enabled=False)
     volumes = 0
     for done in range(8):
         expect_progress(page, done, 8)
@@ -123,8 +119,7 @@ def slices_by_links(page: Page) -> None:
 
 @pytest.mark.parametrize("look", [DESKTOP, PHONE], ids=["desktop", "phone"])
 def test_skip_and_instructions_beside_every_matchup(site: Site, visits: Visits, look: dict[str, Any]) -> None:
-    rater = site.rater(matchups=2)
-    page = visits.open(rater, **look)
+    page = visits.open(site.rater(matchups=2), **look)
     first = page.locator(".report").first.inner_text()
     page.get_by_text("Instructions").click()
     expect(page.get_by_text("Choose the report that describes the case better")).to_be_in_viewport()
@@ -141,8 +136,7 @@ def test_skip_and_instructions_beside_every_matchup(site: Site, visits: Visits, 
 
 
 def test_a_double_click_is_one_vote(site: Site, visits: Visits) -> None:
-    rater = site.rater()
-    page = visits.open(rater)
+    rater, page = visits.newcomer()
     button(page, "A is better").dblclick()
     expect_progress(page, 1)
     button(page, "A is better")

@@ -11,6 +11,7 @@ import threading
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import jsonschema
 import pytest
@@ -28,18 +29,7 @@ from podium.tools.arena.store import Ballot, OpenArena, Store, VoteAnswer, VoteR
 from podium.tools.arena.voting import Matchup
 from podium.tools.ranking.result import class_schema, ranking_from_json
 
-Said = Callable[[], tuple[list[str], list[str]]]
-
-
-@pytest.fixture
-def said(capfd: pytest.CaptureFixture[str]) -> Said:
-    """The lines on stdout and on stderr since the last time."""
-
-    def read() -> tuple[list[str], list[str]]:
-        out, err = capfd.readouterr()
-        return out.splitlines(), err.splitlines()
-
-    return read
+FEW_REPLICATES = ArenaSettings(matchups_per_rater=30, bootstraps=50, permutations=50)
 
 
 def vote_all(folder: Path, token: str, choose: Callable[[Matchup], VoteAnswer]) -> None:
@@ -65,17 +55,15 @@ def higher_number(matchup: Matchup) -> VoteAnswer:
 
 
 def token_of(link: str) -> str:
-    return link.rsplit("/", 1)[1]
+    return link.strip().rsplit("/", 1)[1]
 
 
-def test_from_the_ranking_to_the_final_order(tmp_path: Path, said: Said) -> None:
+def test_from_the_ranking_to_the_final_order(podium: Any, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     """Raters find the higher numbers better: the arena turns the order of the metrics round."""
-    organiser = Organiser(tmp_path, teams=9)
-    assert organiser.init() == 0
-    assert organiser.run("invite", "Anna", "--matchups", "42") == 0
-    assert organiser.run("invite", "Ben", "--matchups", "42") == 0
-    out, _ = said()
-    for link in out[-2:]:
+    organiser = Organiser(tmp_path, capfd, teams=9)
+    assert organiser.init().code == 0
+    for name in ("Anna", "Ben"):
+        link = podium("arena", "invite", organiser.arena, name, "--matchups", "42").out
         vote_all(organiser.arena, token_of(link), higher_number)
     output = tmp_path / "arena.json"
     assert organiser.run("result", "--output", str(output)) == 2  # the arena is open
@@ -89,62 +77,51 @@ def test_from_the_ranking_to_the_final_order(tmp_path: Path, said: Said) -> None
 
 
 class TestInvite:
-    def test_the_link_alone_is_on_stdout(self, tmp_path: Path, said: Said) -> None:
+    def test_the_link_alone_is_on_stdout(self, podium: Any, tmp_path: Path) -> None:
         make_arena(tmp_path, settings=ArenaSettings(matchups_per_rater=9, url="https://a.example.org"))
-        assert main(["arena", "invite", str(tmp_path), "Ben"]) == 0
-        (link,), err = said()
-        assert link.startswith("https://a.example.org/enter/")
-        assert err == ["The link of Ben to 9 matchups, shown only once:"]
-        assert main(["arena", "invite", str(tmp_path), "Ben", "--matchups", "99"]) == 0
-        _, err = said()
-        assert err == [
+        code, link, err = podium("arena", "invite", tmp_path, "Ben")
+        assert re.fullmatch(r"https://a\.example\.org/enter/.+\n", link)
+        assert (code, err) == (0, "The link of Ben to 9 matchups, shown only once:\n")
+        assert podium("arena", "invite", tmp_path, "Ben", "--matchups", "99").err.splitlines() == [
             "Ben was invited before: the older link is revoked, the votes are kept.",
             "There are only 13 matchups for one rater, so Ben gets 13, not 99.",
             "The link of Ben to 13 matchups, shown only once:",
         ]
         assert not lets_in(tmp_path, token_of(link))
 
-    def test_the_organisers(self, tmp_path: Path, said: Said) -> None:
+    def test_the_organisers(self, podium: Any, tmp_path: Path) -> None:
         made = make_arena(tmp_path)
-        assert main(["arena", "invite", str(tmp_path), "--organiser"]) == 0
-        (link,), err = said()
-        assert err == ["The organiser's link, shown only once; any older link is revoked:"]
+        code, link, err = podium("arena", "invite", tmp_path, "--organiser")
+        assert (code, err) == (0, "The organiser's link, shown only once; any older link is revoked:\n")
         assert not lets_in(tmp_path, made.organiser)
         assert lets_in(tmp_path, token_of(link))
-        assert main(["arena", "invite", str(tmp_path), "--organiser", "--matchups", "3"]) == 2
-        assert said()[1] == ["--matchups is for raters; the organiser has none."]
+        ended = podium("arena", "invite", tmp_path, "--organiser", "--matchups", "3")
+        assert (ended.code, ended.err) == (2, "--matchups is for raters; the organiser has none.\n")
 
     @pytest.mark.parametrize("who", [[], ["arena", "Anna", "Ben"], ["arena", "Anna", "--organiser"]])
-    def test_somebody_has_to_be_named(self, who: list[str], said: Said) -> None:
-        assert main(["arena", "invite", *who]) == 2
-        assert said()[1] == [
-            "Give the name of one rater: podium arena invite [DIR] NAME, with a name of several words in quotes."
-        ]
+    def test_somebody_has_to_be_named(self, podium: Any, who: list[str]) -> None:
+        ended = podium("arena", "invite", *who)
+        words = "Give the name of one rater: podium arena invite [DIR] NAME, with a name of several words in quotes.\n"
+        assert (ended.code, ended.err) == (2, words)
 
 
 def test_inside_the_folder_its_name_may_be_left_out(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, said: Said
+    podium: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     make_arena(tmp_path)
     monkeypatch.chdir(tmp_path)
-    assert main(["arena", "invite", "Dr Ben"]) == 0
-    assert said()[1][-1].startswith("The link of Dr Ben to ")
-    assert main(["arena", "revoke", "Dr Ben"]) == 0
-    assert main(["arena", "invite", "--organiser"]) == 0
-    assert main(["arena", "status"]) == 0
-    assert main(["arena", "export"]) == 0
-    assert main(["arena", "result", "--provisional"]) == 0
+    assert podium("arena", "invite", "Dr Ben").last_line.startswith("The link of Dr Ben to ")
+    verbs = (["revoke", "Dr Ben"], ["invite", "--organiser"], ["status"], ["export"], ["result", "--provisional"])
+    assert [main(["arena", *words]) for words in verbs] == [0] * 5
     assert (tmp_path / "votes.csv").is_file()
     assert (tmp_path / "arena.json").is_file()
 
 
-def test_revoke(tmp_path: Path, said: Said) -> None:
+def test_revoke(podium: Any, tmp_path: Path) -> None:
     made = make_arena(tmp_path)
-    assert main(["arena", "revoke", str(tmp_path), "Anna"]) == 0
-    assert said() == ([], ["The link of Anna is revoked; the votes are kept."])
+    assert podium("arena", "revoke", tmp_path, "Anna") == (0, "", "The link of Anna is revoked; the votes are kept.\n")
     assert not lets_in(tmp_path, made.tokens["Anna"])
-    assert main(["arena", "revoke", str(tmp_path), "Zoe"]) == 2
-    assert said()[1] == ["There is no rater 'Zoe'; there is: Anna."]
+    assert podium("arena", "revoke", tmp_path, "Zoe").code == 2
 
 
 @pytest.mark.parametrize("verb", ["invite", "revoke", "status", "export", "result", "serve"])
@@ -155,18 +132,17 @@ def test_a_folder_that_is_no_arena(tmp_path: Path, verb: str) -> None:
 
 @pytest.mark.parametrize(("verb", "package"), [("init", "PIL"), ("serve", "starlette"), ("serve", "hypercorn")])
 def test_what_the_extra_installs_is_asked_for(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, said: Said, verb: str, package: str
+    podium: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, verb: str, package: str
 ) -> None:
     monkeypatch.setitem(sys.modules, package, None)  # as if it were not installed
     sources = ["--ranking", "r", "--submissions", "s", "--cases", "c"] if verb == "init" else []
-    assert main(["arena", verb, str(tmp_path / "arena"), *sources]) == 2
-    assert said()[1] == [
-        f"This command needs {package}: run \"pip install '.[arena]'\" in the folder of Podium's source."
-    ]
+    ended = podium("arena", verb, tmp_path / "arena", *sources)
+    words = f"This command needs {package}: run \"pip install '.[arena]'\" in the folder of Podium's source.\n"
+    assert (ended.code, ended.err) == (2, words)
 
 
 class TestExport:
-    def test_every_vote_is_in_it(self, tmp_path: Path, said: Said) -> None:
+    def test_every_vote_is_in_it(self, podium: Any, tmp_path: Path) -> None:
         settings = ArenaSettings(matchups_per_rater=20)
         with open_arena(tmp_path / "arena", cases=[f"c{n}" for n in range(9)], settings=settings) as (opened, anna):
             (first,) = vote(opened, anna, "right", comment="=cmd()\nsecond line, with comma")
@@ -174,8 +150,9 @@ class TestExport:
             vote(opened, anna, *["both-good"] * 20)
             standing = read_ballots(opened.store)
         output = tmp_path / "out.csv"
-        assert main(["arena", "export", str(tmp_path / "arena"), "--output", str(output)]) == 0
-        assert said()[1] == [f"Wrote 21 votes, including undone votes, practice and repeats, to {output}."]
+        ended = podium("arena", "export", tmp_path / "arena", "--output", output)
+        words = f"Wrote 21 votes, including undone votes, practice and repeats, to {output}.\n"
+        assert (ended.code, ended.err) == (0, words)
         with output.open(newline="", encoding="utf-8") as file:
             rows = list(csv.DictReader(file))
         assert list(rows[0]) == list(COLUMNS)
@@ -197,25 +174,19 @@ class TestExport:
         assert [cell for cell in row if cell.strip() and cell.strip()[0] in "=+-@"] == []
         assert row[-1] == "1970-01-01T00:00:00.250+00:00"
 
-    def test_a_place_that_cannot_be_written(self, tmp_path: Path, said: Said) -> None:
+    def test_a_place_that_cannot_be_written(self, podium: Any, tmp_path: Path) -> None:
         make_arena(tmp_path / "arena")
         output = tmp_path / "nowhere/votes.csv"
-        assert main(["arena", "export", str(tmp_path / "arena"), "--output", str(output)]) == 2
-        assert said()[1] == [f"{output} cannot be written: No such file or directory."]
+        ended = podium("arena", "export", tmp_path / "arena", "--output", output)
+        assert (ended.code, ended.err) == (2, f"{output} cannot be written: No such file or directory.\n")
 
 
 class TestResult:
-    SETTINGS = ArenaSettings(
-        matchups_per_rater=30,
-        bootstraps=50,
-        permutations=50,
-        min_votes=20,
-        min_votes_per_pair=5,
-        window=5,
-        vote_budget=25,
+    SETTINGS = FEW_REPLICATES.model_copy(
+        update={"min_votes": 20, "min_votes_per_pair": 5, "window": 5, "vote_budget": 25}
     )
 
-    def test_the_file_is_deterministic_and_as_its_schema_says(self, tmp_path: Path, said: Said) -> None:
+    def test_the_file_is_deterministic_and_as_its_schema_says(self, podium: Any, tmp_path: Path) -> None:
         made = make_arena(
             tmp_path / "arena", cases=[f"c{n}" for n in range(12)], settings=self.SETTINGS, notes=["Look at this."]
         )
@@ -223,7 +194,8 @@ class TestResult:
         output = tmp_path / "arena.json"
         written = []
         for _ in range(2):
-            assert main(["arena", "result", "--provisional", str(tmp_path / "arena"), "--output", str(output)]) == 0
+            ended = podium("arena", "result", "--provisional", tmp_path / "arena", "--output", output)
+            assert ended.last_line == f"Wrote the ratings of 3 teams after 28 votes to {output}."
             written.append(output.read_bytes())
         assert written[0] == written[1]
         document = json.loads(written[0])
@@ -236,37 +208,32 @@ class TestResult:
         assert (document["votes"], document["repeats"], document["raters"], document["cases"]) == (28, 2, 1, 12)
         assert document["notes"][-1] == "Look at this."
         assert "Anna" not in written[0].decode()
-        assert said()[1][-1] == f"Wrote the ratings of 3 teams after 28 votes to {output}."
 
-    def test_before_the_stop_rule_holds_it_says_so_loudly(self, tmp_path: Path, said: Said) -> None:
+    def test_before_the_stop_rule_holds_it_says_so_loudly(self, podium: Any, tmp_path: Path) -> None:
         make_arena(tmp_path / "arena", settings=self.SETTINGS)
         output = tmp_path / "arena.json"
-        arguments = ["arena", "result", str(tmp_path / "arena"), "--by", "elo", "--output", str(output)]
-        assert main([*arguments, "--provisional"]) == 0
+        ended = podium("arena", "result", tmp_path / "arena", "--by", "elo", "--output", output, "--provisional")
         document = json.loads(output.read_text())
         assert document["decided_by"] == "elo"
         assert set(document["ratings"].values()) == {1000.0}
         assert document["stop_rule"]["holds"] is False
         assert document["notes"][0].startswith("The stop rule does not hold yet: 3 of 3 pairs have fewer than 5 votes;")
-        assert document["notes"][0] in said()[1]
+        assert document["notes"][0] in ended.err.splitlines()
 
 
-def test_status(tmp_path: Path, said: Said, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("COLUMNS", "140")
+def test_status(podium: Any, tmp_path: Path) -> None:
     made = make_arena(
         tmp_path,
         cases=[f"c{n}" for n in range(12)],
         raters=("Anna", "Ben", "[red]Carla[/red]"),
-        settings=ArenaSettings(matchups_per_rater=30, bootstraps=50, permutations=50),
+        settings=FEW_REPLICATES,
         notes=["'beta' is a word in its own reports."],
     )
     vote_all(tmp_path, made.tokens["Anna"], higher_number)
     vote_all(tmp_path, made.tokens["Ben"], lambda _: "left")
-    assert main(["arena", "revoke", str(tmp_path), "Ben"]) == 0
-    said()
-    assert main(["arena", "status", str(tmp_path)]) == 0
-    out, _ = said()
-    text = "\n".join(out)
+    assert podium("arena", "revoke", tmp_path, "Ben").code == 0
+    text = podium("arena", "status", tmp_path).out
+    out = text.splitlines()
     assert "Ratings after 56 votes (averaged Elo decides)" in text
     order = [line.split()[1] for line in out if re.match(r" ?[123] +(alpha|beta|gamma) ", line)]
     assert order == ["gamma", "beta", "alpha"]
@@ -280,10 +247,9 @@ def test_status(tmp_path: Path, said: Said, monkeypatch: pytest.MonkeyPatch) -> 
     assert "'beta' is a word in its own reports." in out
 
 
-def test_status_of_an_arena_without_votes(tmp_path: Path, said: Said) -> None:
+def test_status_of_an_arena_without_votes(podium: Any, tmp_path: Path) -> None:
     make_arena(tmp_path)
-    assert main(["arena", "status", str(tmp_path)]) == 0
-    assert "There is no vote yet: every rating has its initial value." in said()[0]
+    assert "There is no vote yet: every rating has its initial value.\n" in podium("arena", "status", tmp_path).out
 
 
 def test_commands_work_while_the_server_does(tmp_path: Path) -> None:

@@ -2,7 +2,6 @@
 
 import contextlib
 import random
-import re
 import sqlite3
 import threading
 import time
@@ -12,6 +11,7 @@ from urllib.parse import urlencode
 
 import pytest
 from tools.arena.arena_folders import make_arena
+from tools.arena.arena_server import hidden_fields
 from tools.arena.serve_process import ServeProcess
 
 from podium.tools.arena.settings import ArenaSettings
@@ -83,12 +83,6 @@ class Voter:
         text = response.read()
         assert response.status == 303, text
         return response.getheader("Location") or ""
-
-
-def hidden_fields(page: str, action: str) -> dict[str, str]:
-    found = re.search(f'action="{action}">(.*?)</form>', page, re.DOTALL)
-    assert found, page
-    return dict(re.findall(r'type="hidden" name="(\w+)" value="([^"]*)"', found[1]))
 
 
 def test_every_vote_answered_with_success_survives_kill_9_exactly_once(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """Six languages with the same words, and which of them a rater gets."""
 
 import re
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -46,11 +47,10 @@ def test_whose_language_it_is(wanted: str, accepted: str, code: str) -> None:
 
 
 def test_a_rater_is_greeted_in_his_language_and_may_change_it(tmp_path: Path) -> None:
-    make_arena(tmp_path)
-    store = Store(tmp_path)
-    token = invite(store, read_settings(tmp_path), Guest(name="Rossi", language="it")).token
-    store.close()
-    with running(tmp_path) as server:
+    made = make_arena(tmp_path)
+    with closing(Store(tmp_path)) as store:
+        token = invite(store, read_settings(tmp_path), Guest(name="Rossi", language="it")).token
+    with running(made) as server:
         guest = server.guest()
         page = guest.page(f"/enter/{token}")
         assert '<html lang="it"' in page

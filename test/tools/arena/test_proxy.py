@@ -69,7 +69,7 @@ def hosted(tmp_path: Path) -> Iterator[tuple[str, dict[str, MadeArena]]]:
             url = f"http://127.0.0.1:{port}{prefix}/"
             settings = ArenaSettings(matchups_per_rater=5, url=url)
             made[prefix] = make_arena(tmp_path / name, settings=settings, volumes=("A1", "A2", "A3", "A4"))
-            addresses[name] = stack.enter_context(running(tmp_path / name)).address
+            addresses[name] = stack.enter_context(running(made[prefix])).address
         stack.enter_context(nginx(tmp_path / "nginx", port, **addresses))
         yield f"http://127.0.0.1:{port}", made
 

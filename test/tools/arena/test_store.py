@@ -39,6 +39,14 @@ def voted(tmp_path: Path) -> Iterator[sqlite3.Connection]:
         yield connection
 
 
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    """That of an arena with two raters."""
+    make_arena(tmp_path, raters=("Anna", "Ben"))
+    with contextlib.closing(Store(tmp_path)) as store:
+        yield store
+
+
 VOTE = "INTO votes (id, rater, matchup, answer, comment, cast_at, reasons) VALUES"
 
 
@@ -89,36 +97,28 @@ def test_one_vote_a_matchup_also_without_the_trigger(voted: sqlite3.Connection) 
         voted.execute(f"INSERT {VOTE} (NULL, 1, 1, 'right', '', 0, '[]')")
 
 
-def test_a_vote_on_another_raters_matchup_is_refused_by_the_database_too(tmp_path: Path) -> None:
-    make_arena(tmp_path, raters=("Anna", "Ben"))
-    with contextlib.closing(Store(tmp_path)) as store:
-        with pytest.raises(sqlite3.IntegrityError, match="FOREIGN KEY constraint"), store.writing() as connection:
-            connection.execute(f"INSERT {VOTE} (NULL, 2, 1, 'left', '', 0, '[]')")
-        assert store.rows("SELECT * FROM votes") == []
+def test_a_vote_on_another_raters_matchup_is_refused_by_the_database_too(store: Store) -> None:
+    with pytest.raises(sqlite3.IntegrityError, match="FOREIGN KEY constraint"), store.writing() as connection:
+        connection.execute(f"INSERT {VOTE} (NULL, 2, 1, 'left', '', 0, '[]')")
+    assert store.rows("SELECT * FROM votes") == []
 
 
-def test_the_database_is_set_up_to_keep_what_it_acknowledged(tmp_path: Path) -> None:
-    make_arena(tmp_path)
-    store = Store(tmp_path)
+def test_the_database_is_set_up_to_keep_what_it_acknowledged(store: Store) -> None:
     with store.writing() as connection:
         found = {name: connection.execute(f"PRAGMA {name}").fetchone()[0] for name in ("journal_mode", "synchronous")}
-        modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in tmp_path.glob("arena.sqlite*")}
+        modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in store.folder.glob("arena.sqlite*")}
     assert found == {"journal_mode": "wal", "synchronous": 2}  # 2 is FULL
     assert modes == dict.fromkeys(("arena.sqlite", "arena.sqlite-wal", "arena.sqlite-shm"), 0o600)
     with pytest.raises(OrganiserError, match="is read-only"):
         store.rows("INSERT INTO notes (text) VALUES ('readers do not write')")
-    store.close()
 
 
-def test_a_block_that_raises_leaves_nothing_and_lets_the_next_one_write(tmp_path: Path) -> None:
-    make_arena(tmp_path)
-    store = Store(tmp_path)
+def test_a_block_that_raises_leaves_nothing_and_lets_the_next_one_write(store: Store) -> None:
     with pytest.raises(sqlite3.IntegrityError, match="NOT NULL"), store.writing() as connection:
         connection.executemany("INSERT INTO notes (text) VALUES (?)", [("half",), (None,)])
     with store.writing() as connection:
         connection.execute("INSERT INTO notes (text) VALUES ('whole')")
     assert store.rows("SELECT text FROM notes") == [("whole",)]
-    store.close()
 
 
 def test_a_folder_that_is_no_arena(tmp_path: Path) -> None:

@@ -213,11 +213,10 @@ def test_a_reason_that_the_organiser_did_not_define_is_refused(tmp_path: Path) -
 class TestPractice:
     def test_it_comes_first_and_counts_nowhere(self, tmp_path: Path) -> None:
         made = make_arena(tmp_path, practice=3, raters=("Anna",), cases=("A1", "A2", "A3", "A4", "A5"))
-        with running(tmp_path) as server:
-            guest = server.guest(made.tokens["Anna"])
-            assert "Practice comes first: 3 comparisons that do not count." in guest.page(
-                f"/enter/{made.tokens['Anna']}"
-            )
+        with running(made) as server:
+            guest = server.rater()
+            welcome = guest.page(f"/enter/{made.tokens['Anna']}")
+            assert "Practice comes first: 3 comparisons that do not count." in welcome
             for number in (1, 2, 3):
                 page = guest.page()
                 assert f"Practice {number} of 3: this answer does not count." in page
@@ -252,9 +251,9 @@ class TestPractice:
             for number, method in enumerate(("alpha", "beta", "gamma"))
         }
         made = make_arena(tmp_path, practice=5, raters=[f"R{n}" for n in range(6)], cases=cases, reports=texts)
-        with running(tmp_path) as server:
-            for token in made.tokens.values():
-                guest = server.guest(token)
+        with running(made) as server:
+            for name in made.tokens:
+                guest = server.rater(name)
                 while "Practice" in (page := guest.page()):
                     assert "This report is empty." not in page
                     guest.vote("left", page=page)
@@ -268,8 +267,8 @@ class TestPractice:
 class TestClosed:
     def test_nothing_counts_after_it(self, tmp_path: Path) -> None:
         made = make_arena(tmp_path)
-        with running(tmp_path) as server:
-            guest = server.guest(made.tokens["Anna"])
+        with running(made) as server:
+            guest = server.rater()
             guest.vote("left")
             page = guest.page()
             with closing(OpenArena(tmp_path)) as opened:
@@ -317,8 +316,8 @@ def test_the_time_that_is_left_follows_the_raters_own_pace(tmp_path: Path) -> No
                     (rater, number, moment),
                 )
         assert voting.progress(opened.store, rater).seconds_left == 200
-    with running(tmp_path) as server:
-        assert "about 3 min left" in server.guest(made.tokens["Anna"]).page()
+    with running(made) as server:
+        assert "about 3 min left" in server.rater().page()
 
 
 # Undoing, skipping, and what a rater sees.
@@ -350,8 +349,8 @@ def test_votes_are_undone_from_the_last_one_back_and_each_only_once(tmp_path: Pa
 
 def test_a_skipped_matchup_comes_back_at_the_end(tmp_path: Path) -> None:
     made = make_arena(tmp_path, raters=("Anna", "Bo"), practice=1)
-    with running(tmp_path) as server, closing(OpenArena(tmp_path)) as opened:
-        guest = server.guest(made.tokens["Anna"])
+    with running(made) as server, closing(OpenArena(tmp_path)) as opened:
+        guest = server.rater()
         anna = rater_id(opened, made.tokens["Anna"])
         practice = next_matchup(opened, anna)
         assert practice.is_practice

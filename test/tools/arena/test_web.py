@@ -2,7 +2,6 @@
 
 import json
 import re
-from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
@@ -17,35 +16,29 @@ from podium.tools.arena.store import OpenArena, Picture, read_ballots, read_rate
 pytestmark = pytest.mark.slow
 
 
-@pytest.fixture
-def made(tmp_path: Path) -> MadeArena:
-    return make_arena(tmp_path, raters=("Anna", "Bo"), volumes=("A2",))
-
-
-def test_a_rater_votes_from_the_link_to_the_end(made: MadeArena) -> None:
+def test_a_rater_votes_from_the_link_to_the_end(server: Running) -> None:
     answers = ["left", "right", "both-good", "left", "left", "right", "both-good", "both-good", "left", "right"]
-    with running(made.folder) as server:
-        guest = server.guest()
-        response = guest.client.get(f"/enter/{made.tokens['Anna']}")
-        assert response.status_code == 200  # no redirect: a Strict cookie would not travel along it from webmail
-        assert "Welcome, Anna" in response.text
-        assert "<strong>10 comparisons are waiting for you.</strong>" in response.text
-        assert '<a class="button" href="/">Start</a>' in response.text
-        for done, answer in enumerate(answers):
-            page = guest.page()
-            assert "Which report describes this case better?" in page
-            assert f"<span>{done} of 10</span>" in page
-            assert f'<progress value="{done}" max="10">' in page
-            response = guest.vote(answer, page=page)
-            assert (response.status_code, response.headers["location"]) == (303, "/")
+    guest = server.guest()
+    response = guest.client.get(f"/enter/{server.made.tokens['Anna']}")
+    assert response.status_code == 200  # no redirect: a Strict cookie would not travel along it from webmail
+    assert "Welcome, Anna" in response.text
+    assert "<strong>10 comparisons are waiting for you.</strong>" in response.text
+    assert '<a class="button" href="/">Start</a>' in response.text
+    for done, answer in enumerate(answers):
         page = guest.page()
-        assert "Thank you, Anna" in page
-        assert "All 10 comparisons are done" in page
-        assert 'action="/vote"' not in page
-        assert guest.undo(page).headers["location"] == "/?notice=undone"
-        assert "<span>9 of 10</span>" in guest.page()
-        guest.vote("both-good")
-    assert cast_answers(made.folder) == [*answers[:-1], "both-good"]
+        assert "Which report describes this case better?" in page
+        assert f"<span>{done} of 10</span>" in page
+        assert f'<progress value="{done}" max="10">' in page
+        response = guest.vote(answer, page=page)
+        assert (response.status_code, response.headers["location"]) == (303, "/")
+    page = guest.page()
+    assert "Thank you, Anna" in page
+    assert "All 10 comparisons are done" in page
+    assert 'action="/vote"' not in page
+    assert guest.undo(page).headers["location"] == "/?notice=undone"
+    assert "<span>9 of 10</span>" in guest.page()
+    guest.vote("both-good")
+    assert cast_answers(server.made.folder) == [*answers[:-1], "both-good"]
 
 
 def test_two_tabs_a_double_click_and_the_back_button_make_one_vote(tmp_path: Path) -> None:
@@ -87,28 +80,27 @@ def reports(page: str) -> list[str]:
 
 
 def test_pause_and_resume_on_another_device(made: MadeArena) -> None:
-    with running(made.folder) as server:
-        desktop = server.guest(made.tokens["Anna"])
+    with running(made) as server:
+        desktop = server.rater()
         desktop.vote("left")
-        tablet = server.guest(made.tokens["Anna"])
+        tablet = server.rater()
         assert "<strong>1 of 10 comparisons are done.</strong>" in tablet.page(f"/enter/{made.tokens['Anna']}")
         assert reports(tablet.page()) == reports(desktop.page())
         tablet.vote("right")
         assert "<span>2 of 10</span>" in desktop.page()
         session = tablet.client.cookies
-    with running(made.folder) as server:  # stopped in between
+    with running(made) as server:  # stopped in between
         tablet = server.guest()
         tablet.client.cookies.update(session)
         tablet.vote("both-good")
     assert cast_answers(made.folder) == ["left", "right", "both-good"]
 
 
-def test_a_comment_is_kept_as_it_was_written(made: MadeArena) -> None:
-    with running(made.folder) as server:
-        guest = server.guest(made.tokens["Anna"])
-        guest.vote("left", comment="B misses 38.\r\n<b>Größe</b> 12 mm & more")
-        guest.vote("left", comment="é" * 2000)
-        organiser = server.guest(made.organiser).page("/organiser/votes")
+def test_a_comment_is_kept_as_it_was_written(server: Running) -> None:
+    guest = server.rater()
+    guest.vote("left", comment="B misses 38.\r\n<b>Größe</b> 12 mm & more")
+    guest.vote("left", comment="é" * 2000)
+    organiser = server.organiser().page("/organiser/votes")
     assert "B misses 38.\n&lt;b&gt;Größe&lt;/b&gt; 12 mm &amp; more" in organiser
     assert "é" * 2000 in organiser
 
@@ -132,7 +124,7 @@ def test_no_method_and_no_case_is_named_in_anything_a_rater_gets(tmp_path: Path)
     texts = {method: dict.fromkeys(cases, f"Findings {number}.") for number, method in enumerate(methods)}
     settings = ArenaSettings(matchups_per_rater=6)
     made = make_arena(tmp_path, methods=methods, cases=cases, volumes=cases[:1], reports=texts, settings=settings)
-    with running(tmp_path) as server:
+    with running(made) as server:
         guest = server.guest()
         got = [guest.client.get(f"/enter/{made.tokens['Anna']}")]
         keys = set()
@@ -177,15 +169,14 @@ def test_slices_can_be_reached_without_javascript(tmp_path: Path) -> None:
             assert f'Slice {slice_number} of 12"' in guest.page(f"/?slice={nonsense}")
 
 
-def test_the_organiser_sees_ratings_raters_votes_over_time_and_what_is_missing(made: MadeArena) -> None:
-    with running(made.folder) as server:
-        anna, organiser = server.guest(made.tokens["Anna"]), server.guest(made.organiser)
-        before = organiser.page("/organiser")
-        for _ in range(10):
-            anna.vote("left")
-        page = organiser.page("/organiser")
-        table = organiser.client.get("/organiser/votes.csv")
-        result = organiser.client.get("/organiser/arena.json")
+def test_the_organiser_sees_ratings_raters_votes_over_time_and_what_is_missing(server: Running) -> None:
+    anna, organiser = server.rater(), server.organiser()
+    before = organiser.page("/organiser")
+    for _ in range(10):
+        anna.vote("left")
+    page = organiser.page("/organiser")
+    table = organiser.client.get("/organiser/votes.csv")
+    result = organiser.client.get("/organiser/arena.json")
     assert "There is no vote yet" in before
     assert "Votes over time" not in before
     for method in ("alpha", "beta", "gamma"):
@@ -204,15 +195,15 @@ def test_the_organiser_sees_ratings_raters_votes_over_time_and_what_is_missing(m
     course = page.partition('id="course"')[2].partition("</table>")[0]
     assert re.findall(r'<th scope="row">(\d+)</th>', course) == [str(votes) for votes in range(1, 11)]
     shown = re.findall(r"<td>([^<]*)</td>", course.rpartition("<tr>")[2])
-    with closing(OpenArena(made.folder)) as opened:
+    with closing(OpenArena(server.made.folder)) as opened:
         ratings = bradley_terry(read_ballots(opened.store), opened.methods).ratings
     assert sorted(shown[:3]) == sorted(f"{rating:.0f}" for rating in ratings.values())
 
 
 def test_the_organiser_browses_cases_and_votes(tmp_path: Path) -> None:
     made = make_arena(tmp_path, raters=("Anna", "Bo"), volumes=("A2",), practice=1)
-    with running(tmp_path) as server:
-        anna, bo, organiser = (server.guest(token) for token in (*made.tokens.values(), made.organiser))
+    with running(made) as server:
+        anna, bo, organiser = server.rater("Anna"), server.rater("Bo"), server.organiser()
         for guest in (anna, bo):
             for number in range(5):
                 guest.vote("left", comment=f"<{number}>" if guest is anna and number in (1, 3) else "")
@@ -245,10 +236,8 @@ def test_the_organiser_browses_cases_and_votes(tmp_path: Path) -> None:
 
 
 @pytest.fixture
-def open_arena(tmp_path: Path) -> Iterator[tuple[MadeArena, Running, Guest]]:
-    made = make_arena(tmp_path)
-    with running(tmp_path) as server:
-        yield made, server, server.guest(made.organiser)
+def organiser(server: Running) -> Guest:
+    return server.organiser()
 
 
 def send(organiser: Guest, action: str, **fields: str) -> tuple[int, str]:
@@ -257,17 +246,15 @@ def send(organiser: Guest, action: str, **fields: str) -> tuple[int, str]:
     return response.status_code, response.text
 
 
-def test_the_organisers_pages_are_english_and_say_so(open_arena: tuple[MadeArena, Running, Guest]) -> None:
-    made, _, organiser = open_arena
+def test_the_organisers_pages_are_english_and_say_so(server: Running, organiser: Guest) -> None:
     organiser.client.headers["Accept-Language"] = "it"
-    for path in (f"/enter/{made.organiser}", "/organiser"):
+    for path in (f"/enter/{server.made.organiser}", "/organiser"):
         page = organiser.page(path)
         assert '<html lang="en"' in page
         assert "Buongiorno" not in page
 
 
-def test_a_link_made_in_the_page_opens(open_arena: tuple[MadeArena, Running, Guest]) -> None:
-    _, server, organiser = open_arena
+def test_a_link_made_in_the_page_opens(server: Running, organiser: Guest) -> None:
     status, page = send(organiser, "invite", name="Dr <Rossi>", email="r@x.example", language="it")
     assert status == 200
     assert "The link of Dr &lt;Rossi&gt;" in page
@@ -279,9 +266,8 @@ def test_a_link_made_in_the_page_opens(open_arena: tuple[MadeArena, Running, Gue
     assert send(organiser, "invite", name="x", email="", language="xx")[0] == 400
 
 
-def test_revoking(open_arena: tuple[MadeArena, Running, Guest]) -> None:
-    made, server, organiser = open_arena
-    guest = server.guest(made.tokens["Anna"])
+def test_revoking(server: Running, organiser: Guest) -> None:
+    guest = server.rater()
     assert send(organiser, "revoke", name="Anna")[0] == 303
     assert guest.client.get("/").status_code == 401
     status, page = send(organiser, "revoke", name="Anna")
@@ -289,8 +275,7 @@ def test_revoking(open_arena: tuple[MadeArena, Running, Guest]) -> None:
     assert "The link of &#39;Anna&#39; is already revoked." in page
 
 
-def test_closing_asks_twice(open_arena: tuple[MadeArena, Running, Guest]) -> None:
-    made, _, organiser = open_arena
+def test_closing_asks_twice(made: MadeArena, organiser: Guest) -> None:
     status, page = send(organiser, "close")
     assert status == 400
     assert "Tick the box to close the arena." in page
@@ -304,16 +289,15 @@ def test_closing_asks_twice(open_arena: tuple[MadeArena, Running, Guest]) -> Non
 
 
 @pytest.mark.parametrize("action", ["invite", "revoke", "close"])
-def test_only_the_organiser_with_his_own_form(open_arena: tuple[MadeArena, Running, Guest], action: str) -> None:
-    made, server, organiser = open_arena
+def test_only_the_organiser_with_his_own_form(server: Running, organiser: Guest, action: str) -> None:
     fields = {"name": "Anna", "sure": "yes", "language": ""}
     assert organiser.client.post(f"/organiser/{action}", data=fields).status_code == 403
     form = organiser.form(f"/organiser/{action}", organiser.page("/organiser"))
     foreign = {"Origin": "https://evil.example"}
     sent = organiser.client.post(f"/organiser/{action}", data={**form, **fields}, headers=foreign)
     assert sent.status_code == 403
-    rater = server.guest(made.tokens["Anna"])
+    rater = server.rater()
     assert rater.client.post(f"/organiser/{action}", data={**form, **fields}).status_code == 403
-    with closing(OpenArena(made.folder)) as opened:
+    with closing(OpenArena(server.made.folder)) as opened:
         assert not opened.is_closed()
-        assert [line.revoked for line in read_raters(opened.store)] == [False]
+        assert [line.revoked for line in read_raters(opened.store)] == [False, False]

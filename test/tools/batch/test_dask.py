@@ -44,6 +44,7 @@ pytest.importorskip("distributed")
 
 
 TEAMS, CASES = 20, 100
+StartCluster = Callable[..., LocalCluster]
 
 
 @pytest.fixture(scope="module")
@@ -55,7 +56,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalCluster]:
 
 
 @pytest.fixture
-def start_cluster(tmp_path: Path) -> Iterator[Callable[..., LocalCluster]]:
+def start_cluster(tmp_path: Path) -> Iterator[StartCluster]:
     """For tests that harm it."""
     started: list[LocalCluster] = []
 
@@ -162,7 +163,7 @@ def test_a_worker_with_other_code_is_refused(cluster: LocalCluster, monkeypatch:
         Dask(address=cluster.address).run(["a"], str.upper, label="testing")
 
 
-def test_a_cluster_that_is_not_there(start_cluster: Callable[..., LocalCluster]) -> None:
+def test_a_cluster_that_is_not_there(start_cluster: StartCluster) -> None:
     with pytest.raises(UsageError, match="There is no Dask scheduler at tcp://127"):
         Dask(address="tcp://127.0.0.1:1", patience_seconds=0.2).run(["a"], str.upper, label="testing")
     lonely = start_cluster(workers=0)
@@ -178,7 +179,7 @@ def _is_listening(cluster: LocalCluster) -> bool:
     return True
 
 
-def test_a_worker_that_joins_late_gets_cases(tmp_path: Path, start_cluster: Callable[..., LocalCluster]) -> None:
+def test_a_worker_that_joins_late_gets_cases(tmp_path: Path, start_cluster: StartCluster) -> None:
     seen = tmp_path / "seen"
     seen.mkdir()
 
@@ -198,7 +199,7 @@ def test_a_worker_that_joins_late_gets_cases(tmp_path: Path, start_cluster: Call
     assert {each.value for each in outcomes.values()} == {worker.pid for worker in cluster.workers}
 
 
-def test_a_case_that_takes_dask_workers_with_it_is_failed(start_cluster: Callable[..., LocalCluster]) -> None:
+def test_a_case_that_takes_dask_workers_with_it_is_failed(start_cluster: StartCluster) -> None:
     def work(case: str) -> str:
         if case == "poison":
             os.kill(os.getppid(), signal.SIGKILL)
@@ -252,15 +253,13 @@ def run_and_harm(many: Path, output: Path, cluster: LocalCluster, harm: Callable
     assert batch(many, output) == 0
 
 
-def test_killing_one_of_two_workers_changes_no_byte(
-    many: Path, tmp_path: Path, start_cluster: Callable[..., LocalCluster]
-) -> None:
+def test_killing_one_of_two_workers_changes_no_byte(many: Path, tmp_path: Path, start_cluster: StartCluster) -> None:
     cluster = start_cluster()
     run_and_harm(many, tmp_path / "out", cluster, cluster.workers[0].kill)
 
 
 def test_a_restarted_scheduler_goes_on_with_what_is_kept(
-    many: Path, tmp_path: Path, start_cluster: Callable[..., LocalCluster], caplog: pytest.LogCaptureFixture
+    many: Path, tmp_path: Path, start_cluster: StartCluster, caplog: pytest.LogCaptureFixture
 ) -> None:
     """The client finds the new scheduler before we look: its tasks are gone although its connection is well."""
     cluster = start_cluster()
@@ -277,7 +276,7 @@ def test_a_restarted_scheduler_goes_on_with_what_is_kept(
 
 
 def test_a_task_that_the_client_has_forgotten_is_submitted_again(
-    start_cluster: Callable[..., LocalCluster], monkeypatch: pytest.MonkeyPatch
+    start_cluster: StartCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What was submitted while the client cancelled its tasks never ends, and nobody says so."""
     from distributed import Client
@@ -302,9 +301,7 @@ def test_a_task_that_the_client_has_forgotten_is_submitted_again(
     assert forgotten
 
 
-def test_a_full_disk_on_one_worker_changes_no_byte(
-    many: Path, tmp_path: Path, start_cluster: Callable[..., LocalCluster]
-) -> None:
+def test_a_full_disk_on_one_worker_changes_no_byte(many: Path, tmp_path: Path, start_cluster: StartCluster) -> None:
     skip_without_mounts()
     cluster, output = start_cluster(workers=1), tmp_path / "out"
     (output / "kept").mkdir(parents=True)

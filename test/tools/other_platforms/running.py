@@ -1,11 +1,9 @@
-"""`podium` in the test's own process, and the samples of every kind."""
+"""The samples of every kind, and what their figures are called on other platforms."""
 
 import json
 from pathlib import Path
 from typing import Any
 
-import pytest
-from evaluating import run_podium
 from places import ROOT
 
 from podium.cli import main
@@ -30,9 +28,9 @@ def plain_metrics(kind: str, output: Path) -> dict[str, Any]:
     return metrics
 
 
-def column_paths(kind: str, capfd: pytest.CaptureFixture[str]) -> list[str]:
+def column_paths(kind: str, podium: Any) -> list[str]:
     """The paths of the leaderboard below `aggregates`, in the order that `podium leaderboard` prints."""
-    settings = json.loads(run_podium(capfd, "leaderboard", kind).out)
+    settings = json.loads(podium("leaderboard", kind).out)
     paths = [settings["score_jsonpath"], *(column["path"] for column in settings["extra_results_columns"])]
     return [path.removeprefix("aggregates.") for path in paths]
 

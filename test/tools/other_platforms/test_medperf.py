@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 import yaml
 from evaluating import Ended
-from evaluating import run_podium as podium
 from places import ROOT
 from tools.other_platforms.running import SAMPLES, ground_truth, plain_metrics, sample
 
@@ -16,16 +15,14 @@ from podium.tools.other_platforms.results import read_parameters
 
 pytestmark = pytest.mark.usefixtures("in_process")
 
-CapFd = pytest.CaptureFixture[str]
 
-
-def run(capfd: CapFd, folder: Path, predictions: Path, labels: Path, parameters: str, *more: str | Path) -> Ended:
+def run(podium: Any, folder: Path, predictions: Path, labels: Path, parameters: str, *more: str | Path) -> Ended:
     """As MedPerf does, which makes an empty file of results and mounts it."""
     (folder / "parameters.yaml").write_text(parameters)
     (folder / "results.yaml").touch()
     names = ("--predictions", predictions, "--labels", labels)
     files = ("--parameters_file", folder / "parameters.yaml", "--output_path", folder / "results.yaml")
-    return podium(capfd, "evaluate", "--platform", "medperf", *names, *files, *more)
+    return podium("evaluate", "--platform", "medperf", *names, *files, *more)
 
 
 def results(folder: Path) -> dict[str, Any]:
@@ -34,10 +31,10 @@ def results(folder: Path) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("kind", SAMPLES)
-def test_results_are_the_aggregates_of_metrics_json(kind: str, tmp_path: Path, capfd: CapFd) -> None:
+def test_results_are_the_aggregates_of_metrics_json(kind: str, tmp_path: Path, podium: Any) -> None:
     (tmp_path / "results.yaml").touch()
     inode = (tmp_path / "results.yaml").stat().st_ino
-    ended = run(capfd, tmp_path, sample(kind), ground_truth(kind) / "references", f"challenge: {kind}\n")
+    ended = run(podium, tmp_path, sample(kind), ground_truth(kind) / "references", f"challenge: {kind}\n")
     assert ended.code == 0, ended.err
     assert (tmp_path / "results.yaml").stat().st_ino == inode  # a mounted file cannot be replaced
     assert {path.name for path in tmp_path.iterdir()} == {"parameters.yaml", "results.yaml"}
@@ -47,13 +44,13 @@ def test_results_are_the_aggregates_of_metrics_json(kind: str, tmp_path: Path, c
 
 
 def test_labels_may_bring_their_own_rules_and_results_tell_no_more_than_metrics_json(
-    tmp_path: Path, capfd: CapFd
+    tmp_path: Path, podium: Any
 ) -> None:
     shutil.copytree(ground_truth("lesions"), tmp_path / "labels")
     settings = tmp_path / "labels/challenge.toml"
     text = settings.read_text().replace("version = ", 'version = "site 7" # ')
     settings.write_text(text.replace('per_case = "full"', 'per_case = "none"'))
-    assert run(capfd, tmp_path, sample("lesions"), tmp_path / "labels", "challenge: site\n").code == 0
+    assert run(podium, tmp_path, sample("lesions"), tmp_path / "labels", "challenge: site\n").code == 0
     found = results(tmp_path)
     assert (found["challenge"], found["version"]) == ("site", "site 7")
     final = found["aggregates"]["final_dice"]
@@ -61,22 +58,22 @@ def test_labels_may_bring_their_own_rules_and_results_tell_no_more_than_metrics_
     assert final["mean"] == round(final["mean"], 4)
 
 
-def test_rules_of_an_image_of_one_challenge_need_no_name(tmp_path: Path, capfd: CapFd) -> None:
+def test_rules_of_an_image_of_one_challenge_need_no_name(tmp_path: Path, podium: Any) -> None:
     shutil.copytree(ground_truth("reports"), tmp_path / "baked/reports")
     words = (sample("reports"), ground_truth("reports") / "references", "{}\n", "--ground-truth", tmp_path / "baked")
-    assert run(capfd, tmp_path, *words).code == 0
+    assert run(podium, tmp_path, *words).code == 0
     assert results(tmp_path)["challenge"] == "reports"
 
 
-def test_errors(tmp_path: Path, capfd: CapFd) -> None:
+def test_errors(tmp_path: Path, podium: Any) -> None:
     references = ground_truth("reports") / "references"
-    ended = run(capfd, tmp_path, sample("reports"), references, "", "--ground-truth", ROOT / "ground-truth")
+    ended = run(podium, tmp_path, sample("reports"), references, "", "--ground-truth", ROOT / "ground-truth")
     assert ended.code == 2
     assert ended.last_line.startswith("There are several challenges here")
-    ended = run(capfd, tmp_path, sample("reports"), tmp_path / "none", "challenge: reports\n")
+    ended = run(podium, tmp_path, sample("reports"), tmp_path / "none", "challenge: reports\n")
     assert (ended.code, ended.last_line) == (2, "There are no labels: their folder does not exist.")
     (tmp_path / "empty").mkdir()
-    assert run(capfd, tmp_path, tmp_path / "empty", references, "challenge: reports\n").code == 1
+    assert run(podium, tmp_path, tmp_path / "empty", references, "challenge: reports\n").code == 1
     assert (tmp_path / "results.yaml").read_text() == ""
 
 

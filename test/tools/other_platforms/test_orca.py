@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 from evaluating import Ended
-from evaluating import run_podium as podium
 from hypothesis import given
 from hypothesis import strategies as st
 from tools.other_platforms.running import column_paths, expected_figures, ground_truth, plain_metrics, sample
@@ -18,7 +17,6 @@ from podium.tools.other_platforms.results import flat_keys
 
 pytestmark = pytest.mark.usefixtures("in_process")
 
-CapFd = pytest.CaptureFixture[str]
 REPORTS = ground_truth("reports")
 
 
@@ -32,9 +30,9 @@ def packed(folder: Path, name: Path) -> Path:
     return Path(shutil.make_archive(str(name), "zip", folder))
 
 
-def step(capfd: CapFd, predictions: Path, results: Path, *more: str, truth: Path = REPORTS) -> Ended:
+def step(podium: Any, predictions: Path, results: Path, *more: str, truth: Path = REPORTS) -> Ended:
     names = ("--predictions_file", predictions, "--groundtruth_folder", truth, "--output_file", results)
-    return podium(capfd, "evaluate", "--platform", "orca", *names, *more)
+    return podium("evaluate", "--platform", "orca", *names, *more)
 
 
 def read(path: Path) -> dict[str, Any]:
@@ -42,13 +40,13 @@ def read(path: Path) -> dict[str, Any]:
     return content
 
 
-def test_both_steps(predictions: Path, tmp_path: Path, capfd: CapFd) -> None:
+def test_both_steps(predictions: Path, tmp_path: Path, podium: Any) -> None:
     results = tmp_path / "results.json"
-    ended = step(capfd, predictions, results, "--validate-only")
+    ended = step(podium, predictions, results, "--validate-only")
     assert (ended.code, ended.out) == (0, "VALIDATED\n")  # the workflow takes all of stdout for the status
     validation = read(results)
     assert validation["validation_status"] == validation["submission_status"] == "VALIDATED"
-    ended = step(capfd, predictions, results)
+    ended = step(podium, predictions, results)
     assert (ended.code, ended.out) == (0, "SCORED\n")
     found = read(results)
     assert found["validation_errors"] == validation["validation_errors"]
@@ -57,38 +55,38 @@ def test_both_steps(predictions: Path, tmp_path: Path, capfd: CapFd) -> None:
     assert statuses["score_errors"] == statuses["submission_errors"] == ""
     plain = plain_metrics("reports", tmp_path / "plain")
     counts = {f"cases_{name}": number for name, number in plain["counts"].items()}
-    assert found == {**expected_figures(plain, column_paths("reports", capfd)), **counts}
+    assert found == {**expected_figures(plain, column_paths("reports", podium)), **counts}
     assert (tmp_path / "metrics.json").read_bytes() == (tmp_path / "plain/metrics.json").read_bytes()
 
 
-def test_scoring_without_a_validation_before(predictions: Path, tmp_path: Path, capfd: CapFd) -> None:
+def test_scoring_without_a_validation_before(predictions: Path, tmp_path: Path, podium: Any) -> None:
     (tmp_path / "results.json").write_text("[]")
-    assert step(capfd, predictions, tmp_path / "results.json").out == "SCORED\n"
+    assert step(podium, predictions, tmp_path / "results.json").out == "SCORED\n"
     found = read(tmp_path / "results.json")
     assert (found["validation_status"], found["validation_errors"]) == ("VALIDATED", "")
 
 
-def test_problems_of_single_cases_do_not_make_a_submission_invalid(tmp_path: Path, capfd: CapFd) -> None:
+def test_problems_of_single_cases_do_not_make_a_submission_invalid(tmp_path: Path, podium: Any) -> None:
     predictions = packed(sample("carotid"), tmp_path / "predictions")
     truth = ground_truth("carotid")
-    ended = step(capfd, predictions, tmp_path / "results.json", "--validate-only", truth=truth)
+    ended = step(podium, predictions, tmp_path / "results.json", "--validate-only", truth=truth)
     assert ended.out == "VALIDATED\n"
     errors = read(tmp_path / "results.json")["validation_errors"]
     assert errors.startswith("csv_0058: 'csv_0058_pred.h5' is a damaged HDF5 file.\n")
     assert errors.endswith("\n1 of 12 cases have no prediction.")  # its name stays hidden
-    ended = step(capfd, predictions, tmp_path / "results.json", truth=truth)
+    ended = step(podium, predictions, tmp_path / "results.json", truth=truth)
     assert ended.out == "SCORED\n"
     assert "failed: csv_" in ended.err, "the log is on stderr"
 
 
 @pytest.mark.parametrize("steps", [["--validate-only", ""], [""]])
-def test_an_invalid_submission_is_a_status_and_no_exit_code(steps: list[str], tmp_path: Path, capfd: CapFd) -> None:
+def test_an_invalid_submission_is_a_status_and_no_exit_code(steps: list[str], tmp_path: Path, podium: Any) -> None:
     predictions, results = tmp_path / "predictions.zip", tmp_path / "results.json"
     with zipfile.ZipFile(predictions, "w") as archive:
         for number in range(20):
             archive.writestr(f"unknown-{'x' * 40}-{number}.txt", "nothing")
     for option in steps:
-        ended = step(capfd, predictions, results, *([option] if option else []))
+        ended = step(podium, predictions, results, *([option] if option else []))
         assert (ended.code, ended.out) == (0, "INVALID\n")
     found = read(results)
     assert found["score_status"] == found["submission_status"] == "INVALID"
@@ -100,30 +98,30 @@ def test_an_invalid_submission_is_a_status_and_no_exit_code(steps: list[str], tm
     assert not any(isinstance(value, float) for value in found.values())
 
 
-def test_a_submission_that_failed_its_validation_is_not_scored(predictions: Path, tmp_path: Path, capfd: CapFd) -> None:
+def test_a_submission_that_failed_its_validation_is_not_scored(predictions: Path, tmp_path: Path, podium: Any) -> None:
     results = tmp_path / "results.json"
     results.write_text(json.dumps({"validation_status": "INVALID", "validation_errors": "wrong columns"}))
-    assert step(capfd, predictions, results).out == "INVALID\n"
+    assert step(podium, predictions, results).out == "INVALID\n"
     found = read(results)
     assert found["validation_errors"] == "wrong columns"
     assert found["score_errors"] == "The submission was not scored: its validation failed."
     assert not (tmp_path / "metrics.json").exists()
 
 
-def test_an_error_of_the_organisers_is_an_exit_code(predictions: Path, tmp_path: Path, capfd: CapFd) -> None:
+def test_an_error_of_the_organisers_is_an_exit_code(predictions: Path, tmp_path: Path, podium: Any) -> None:
     (tmp_path / "truth").mkdir()
-    assert step(capfd, predictions, tmp_path / "results.json", truth=tmp_path / "truth").code == 2
+    assert step(podium, predictions, tmp_path / "results.json", truth=tmp_path / "truth").code == 2
     assert not (tmp_path / "results.json").exists()
 
 
-def test_results_tell_no_more_than_metrics_json(tmp_path: Path, capfd: CapFd) -> None:
+def test_results_tell_no_more_than_metrics_json(tmp_path: Path, podium: Any) -> None:
     truth = shutil.copytree(ground_truth("lesions"), tmp_path / "truth")
     settings = (truth / "challenge.toml").read_text()
     (truth / "challenge.toml").write_text(settings.replace('per_case = "full"', 'per_case = "none"'))
     results = tmp_path / "out" / "results.json"
     results.parent.mkdir()
     archive = packed(sample("lesions"), tmp_path / "predictions")
-    assert step(capfd, archive, results, truth=truth).out == "SCORED\n"
+    assert step(podium, archive, results, truth=truth).out == "SCORED\n"
     published = read(results.parent / "metrics.json")["aggregates"]
     found = read(results)
     assert found["final_dice_mean"] == published["final_dice"]["mean"] == round(found["final_dice_mean"], 4)

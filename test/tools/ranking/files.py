@@ -6,14 +6,19 @@ from pathlib import Path
 from typing import Any
 
 from challenges.built import carotid, carotid_tables
+from rich.console import Console
 
 from podium.challenges import published_settings
 from podium.challenges.settings import PerCase
+from podium.cli.rank import print_ranking
 from podium.metrics.declaration import Metric
 from podium.platform.jobs import Clock, Runtime
 from podium.platform.metrics_file import SCHEMA_NAME, CaseResult, Counts, MetricsFile
 from podium.platform.privacy import published_results
-from podium.tools.ranking.schemes import CaseTable, case_table
+from podium.tools.ranking.documents import read_cohorts
+from podium.tools.ranking.rank import rank
+from podium.tools.ranking.result import Ranking
+from podium.tools.ranking.schemes import CaseTable, RankingOptions, case_table
 
 TRUTH = (0, 1, 0, 1, 0, 1)
 RISKS = ("low_risk", "high_risk")
@@ -93,6 +98,18 @@ def write_teams(folder: Path, teams: Mapping[str, dict[str, Any]]) -> Path:
         (folder / team).mkdir(parents=True, exist_ok=True)
         (folder / team / "metrics.json").write_text(json.dumps(document), encoding="utf-8")
     return folder
+
+
+def ranked(folder: Path, teams: Mapping[str, dict[str, Any]], *, bootstraps: int = 40, **options: Any) -> Ranking:
+    (cohort,) = read_cohorts([write_teams(folder, teams)])
+    return rank(cohort, RankingOptions(bootstraps=bootstraps, **options))
+
+
+def printed(ranking: Ranking) -> str:
+    """The tables on a wide terminal."""
+    console = Console(record=True, width=200)
+    print_ranking(ranking, console, set())
+    return console.export_text()
 
 
 GOOD = (0.9, 0.8, 0.85, 0.95, 0.7, 0.9)

@@ -14,24 +14,26 @@ import jsonschema
 import numpy as np
 import pytest
 from challenges.built import carotid
-from tools.ranking.files import CASES, FAIR, GOOD, POOR, carotid_document, settings, three_teams, write_teams
+from tools.ranking.files import CASES, FAIR, GOOD, POOR, carotid_document, ranked, settings, three_teams, write_teams
 from tools.ranking.replicates import resampled
 
 from podium.errors import UsageError
 from podium.metrics.resampling import Resamples
 from podium.platform.jobs import Runtime
 from podium.platform.metrics_file import CaseResult
-from podium.tools.ranking.documents import read_cohorts
-from podium.tools.ranking.rank import rank
 from podium.tools.ranking.result import Ranking, ranking_from_json, ranking_to_json
-from podium.tools.ranking.schemes import RankingOptions
-
-FEW = RankingOptions(bootstraps=40)
 
 
-def ranked(folder: Path, teams: dict[str, Any], options: RankingOptions = FEW) -> Ranking:
-    (cohort,) = read_cohorts([write_teams(folder, teams)])
-    return rank(cohort, options)
+@pytest.fixture(scope="module")
+def three(tmp_path_factory: pytest.TempPathFactory) -> Ranking:
+    """The ranking of three teams; for reading only."""
+    return ranked(tmp_path_factory.mktemp("three"), three_teams())
+
+
+def rank_teams(podium: Any, root: Path, *arguments: object, **more: Any) -> Any:
+    """`podium rank` on three teams and others: how it ended."""
+    folder = write_teams(root / "teams", three_teams() | more)
+    return podium("rank", folder, "--output", root / "out", "--bootstraps", "20", *arguments)
 
 
 def names(ranking: Ranking) -> list[str]:
@@ -41,19 +43,18 @@ def names(ranking: Ranking) -> list[str]:
 # The official ranking of carotid
 
 
-def test_the_official_order_counts_missing_cases_with_the_worst_values(tmp_path: Path) -> None:
-    ranking = ranked(tmp_path, three_teams())
-    assert names(ranking) == ["good", "fair", "poor"]
-    assert [team.rank for team in ranking.teams] == [1, 2, 3]
-    assert ranking.deciding_scheme == "official"
-    poor = ranking.teams[2]
+def test_the_official_order_counts_missing_cases_with_the_worst_values(three: Ranking) -> None:
+    assert names(three) == ["good", "fair", "poor"]
+    assert [team.rank for team in three.teams] == [1, 2, 3]
+    assert three.deciding_scheme == "official"
+    poor = three.teams[2]
     assert (poor.expected, poor.scored, poor.failed, poor.missing) == (6, 4, 0, 2)
     assert [(each.case, each.status) for each in poor.troubles] == [("case_2", "missing"), ("case_5", "missing")]
-    assert "poor: 2 missing of 6 cases, which count with the worst values." in ranking.notes
-    assert not any("recomputed" in note for note in ranking.notes), "the fixed rule needs no cohort"
+    assert "poor: 2 missing of 6 cases, which count with the worst values." in three.notes
+    assert not any("recomputed" in note for note in three.notes), "the fixed rule needs no cohort"
     # By hand: all eight figures are the case's quality, so the segmentation score is 100 times its mean.
-    assert ranking.columns[2].path == "segmentation_score"
-    assert ranking.columns[2].values[2] == pytest.approx(100 * (0.5 + 0.3 + 0.39 + 0.1) / 6)
+    assert three.columns[2].path == "segmentation_score"
+    assert three.columns[2].values[2] == pytest.approx(100 * (0.5 + 0.3 + 0.39 + 0.1) / 6)
 
 
 @pytest.mark.parametrize(
@@ -142,7 +143,7 @@ def test_a_resampled_score_by_hand() -> None:
 
 
 def test_the_bootstrap_of_the_official_ranking(tmp_path: Path) -> None:
-    ranking = ranked(tmp_path, three_teams(), replace(FEW, bootstraps=200))
+    ranking = ranked(tmp_path, three_teams(), bootstraps=200)
     for scheme in ranking.schemes:
         assert scheme.stability.replicates == 200
         assert np.array(scheme.stability.rank_frequencies).sum(axis=1) == pytest.approx(1)
@@ -151,31 +152,29 @@ def test_the_bootstrap_of_the_official_ranking(tmp_path: Path) -> None:
     assert official.mean_ranks[0] < official.mean_ranks[1] < official.mean_ranks[2]
 
 
-def test_five_schemes_stand_beside_the_official_one(tmp_path: Path) -> None:
-    ranking = ranked(tmp_path, three_teams())
+def test_five_schemes_stand_beside_the_official_one(three: Ranking) -> None:
     means, ranks = ("mean-then-rank", "median-then-rank"), ("rank-then-mean", "rank-then-median")
-    assert [scheme.scheme for scheme in ranking.schemes] == ["official", *means, *ranks, "test-then-rank"]
-    assert np.array(ranking.scheme_taus, dtype=float).shape == (6, 6)
-    assert [entry.metric for entry in ranking.significance] == ["segmentation", "risk.correct"]
+    assert [scheme.scheme for scheme in three.schemes] == ["official", *means, *ranks, "test-then-rank"]
+    assert np.array(three.scheme_taus, dtype=float).shape == (6, 6)
+    assert [entry.metric for entry in three.significance] == ["segmentation", "risk.correct"]
     # good beats poor by .4, .5, .85, .56, .6, .9: W+ = 21 of 21, no ties.
     deviation = math.sqrt(6 * 7 * 13 / 24)
-    p = ranking.significance[0].p[0][2]
+    p = three.significance[0].p[0][2]
     assert p == pytest.approx(0.5 * math.erfc((21 - 10.5 - 0.5) / deviation / math.sqrt(2)))
-    assert ranking.significance[0].significant[0][2]
-    assert ranking.significance[0].p[0][0] is None
+    assert three.significance[0].significant[0][2]
+    assert three.significance[0].p[0][0] is None
 
 
-def test_single_cases_are_kept_as_they_are(tmp_path: Path) -> None:
-    ranking = ranked(tmp_path, three_teams())
-    assert ranking.cases == CASES
-    metric = next(metric for metric in ranking.metrics if metric.name == "segmentation")
+def test_single_cases_are_kept_as_they_are(three: Ranking) -> None:
+    assert three.cases == CASES
+    metric = next(metric for metric in three.metrics if metric.name == "segmentation")
     assert metric.values[0] == GOOD
     assert metric.in_schemes
-    assert ranking.statuses[2] == ("scored", "scored", "missing", "scored", "scored", "missing")
+    assert three.statuses[2] == ("scored", "scored", "missing", "scored", "scored", "missing")
 
 
 def test_the_method_is_stated(tmp_path: Path) -> None:
-    text = " ".join(ranked(tmp_path, three_teams(), replace(FEW, bootstraps=1000, seed=7)).methods.sentences)
+    text = " ".join(ranked(tmp_path, three_teams(), bootstraps=1000, seed=7).methods.sentences)
     for words in (
         "3 teams took part in Carotid in small (version 1.0), evaluated on 6 cases.",
         "teams are ranked by Score (0-100) = 0.4 * classification_score + 0.4 * segmentation_score + 0.2 * time_score",
@@ -205,8 +204,7 @@ def test_the_method_is_stated(tmp_path: Path) -> None:
     ],
 )
 def test_every_scheme_can_decide(podium: Any, tmp_path: Path, arguments: tuple[str, ...], scheme: str) -> None:
-    write_teams(tmp_path / "teams", three_teams())
-    ended = podium("rank", tmp_path / "teams", "--output", tmp_path / "out", "--bootstraps", "20", *arguments)
+    ended = rank_teams(podium, tmp_path, *arguments)
     assert ended.code == 0, ended.err
     ranking = ranking_from_json((tmp_path / "out" / "ranking.json").read_bytes())
     assert ranking.deciding_scheme == scheme
@@ -234,14 +232,13 @@ def test_every_scheme_can_decide(podium: Any, tmp_path: Path, arguments: tuple[s
 def test_options_that_make_no_sense_are_refused(
     podium: Any, tmp_path: Path, arguments: tuple[str, ...], words: str
 ) -> None:
-    write_teams(tmp_path, three_teams())
-    ended = podium("rank", tmp_path, "--output", tmp_path / "out", *arguments)
+    ended = rank_teams(podium, tmp_path, *arguments)
     assert ended.code == 2
-    assert ended.err.splitlines()[-1].startswith(words)
+    assert ended.last_line.startswith(words)
 
 
 def test_chosen_metrics_replace_the_declared_ones(tmp_path: Path) -> None:
-    ranking = ranked(tmp_path, three_teams(), replace(FEW, metrics=("dice.long_plaque",), scheme="mean-then-rank"))
+    ranking = ranked(tmp_path, three_teams(), metrics=("dice.long_plaque",), scheme="mean-then-rank")
     assert ranking.deciding.score_title == "Dice longitudinal plaque"
     assert ranking.deciding.scores[0] == pytest.approx(sum(GOOD) / 6)
 
@@ -263,7 +260,7 @@ def test_without_single_cases_teams_are_ranked_by_aggregates_alone(tmp_path: Pat
 
 def test_a_scheme_by_cases_without_cases(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="'test-then-rank' ranks by per-case values, and the files contain none"):
-        ranked(tmp_path, three_teams(per_case="none"), replace(FEW, scheme="test-then-rank"))
+        ranked(tmp_path, three_teams(per_case="none"), scheme="test-then-rank")
 
 
 def test_anonymous_rows_lack_the_classes(tmp_path: Path) -> None:
@@ -281,7 +278,7 @@ def test_anonymous_rows_lack_the_classes(tmp_path: Path) -> None:
 
 
 def test_no_bootstrap_on_request(tmp_path: Path) -> None:
-    ranking = ranked(tmp_path, three_teams(), replace(FEW, bootstraps=0))
+    ranking = ranked(tmp_path, three_teams(), bootstraps=0)
     assert {scheme.why_no_stability for scheme in ranking.schemes} == {"No bootstrap was requested."}
 
 
@@ -353,38 +350,35 @@ def test_team_names_change_nothing_but_their_order(tmp_path: Path) -> None:
 
 
 def test_same_input_same_bytes_and_another_seed_other_replicates(podium: Any, tmp_path: Path) -> None:
-    write_teams(tmp_path / "teams", three_teams())
-    written = {}
-    for name, seed in (("first", 3), ("again", 3), ("other", 4)):
-        podium("rank", tmp_path / "teams", "--output", tmp_path / name, "--seed", str(seed), "--bootstraps", "50")
-        written[name] = [(tmp_path / name / file).read_bytes() for file in ("ranking.json", "ranking.csv")]
-    assert written["first"] == written["again"]
-    assert written["first"][0] != written["other"][0]
+    written = []
+    for seed in (3, 3, 4):
+        assert rank_teams(podium, tmp_path, "--seed", seed).code == 0
+        written.append([(tmp_path / "out" / file).read_bytes() for file in ("ranking.json", "ranking.csv")])
+    assert written[0] == written[1]
+    assert written[0][0] != written[2][0]
 
 
-def test_ranking_json_follows_the_schema_that_the_module_prints(tmp_path: Path) -> None:
-    ranking = ranked(tmp_path, three_teams())
-    text = ranking_to_json(ranking)
+def test_ranking_json_follows_the_schema_that_the_module_prints(three: Ranking) -> None:
+    text = ranking_to_json(three)
     shown = subprocess.run(
         [sys.executable, "-m", "podium.tools.ranking.result"], capture_output=True, text=True, check=True
     ).stdout
     jsonschema.Draft202012Validator(json.loads(shown)).validate(json.loads(text))
-    assert ranking_from_json(text) == ranking
+    assert ranking_from_json(text) == three
 
 
 @pytest.mark.parametrize(
     ("changes", "words"),
     [({"teams": ()}, "it has no teams"), ({"deciding_scheme": "best"}, "it has no scheme 'best'")],
 )
-def test_a_ranking_json_that_contradicts_itself(tmp_path: Path, changes: Any, words: str) -> None:
-    changed = ranking_to_json(replace(ranked(tmp_path, three_teams()), **changes))
+def test_a_ranking_json_that_contradicts_itself(three: Ranking, changes: Any, words: str) -> None:
+    changed = ranking_to_json(replace(three, **changes))
     with pytest.raises(UsageError, match=f"^r.json is not a ranking.json written by 'podium rank': {words}"):
         ranking_from_json(changed, name="r.json")
 
 
 def test_the_csv_has_a_line_a_team(podium: Any, tmp_path: Path) -> None:
-    write_teams(tmp_path / "teams", three_teams() | {"=SUM(A1)": carotid_document(POOR)})
-    assert podium("rank", tmp_path / "teams", "--output", tmp_path / "out", "--bootstraps", "20").code == 0
+    assert rank_teams(podium, tmp_path, **{"=SUM(A1)": carotid_document(POOR)}).code == 0
     rows = list(csv.DictReader((tmp_path / "out" / "ranking.csv").read_text(encoding="utf-8").splitlines()))
     assert [row["team"] for row in rows] == ["good", "fair", "poor", "'=SUM(A1)"]
     assert [row["rank"] for row in rows] == ["1", "2", "3", "4"]
@@ -394,8 +388,7 @@ def test_the_csv_has_a_line_a_team(podium: Any, tmp_path: Path) -> None:
 
 
 def test_the_table_says_how_many_cases_were_scored(podium: Any, tmp_path: Path) -> None:
-    write_teams(tmp_path / "teams", three_teams() | {"[red]x": carotid_document(FAIR)})
-    out = podium("rank", tmp_path / "teams", "--output", tmp_path / "out", "--bootstraps", "20").out
+    out = rank_teams(podium, tmp_path, **{"[red]x": carotid_document(FAIR)}).out
     assert out.index("good") < out.index("fair") < out.index("poor")
     assert "[red]x" in out
     assert "4/6" in out
@@ -404,10 +397,9 @@ def test_the_table_says_how_many_cases_were_scored(podium: Any, tmp_path: Path) 
 
 
 def test_what_cannot_be_written(podium: Any, tmp_path: Path) -> None:
-    write_teams(tmp_path / "teams", three_teams())
-    (tmp_path / "file").touch()
-    ended = podium("rank", tmp_path / "teams", "--output", tmp_path / "file", "--bootstraps", "0")
-    assert (ended.code, ended.err) == (2, f"{tmp_path / 'file'} cannot be written to: Not a directory.\n")
+    (tmp_path / "out").touch()
+    ended = rank_teams(podium, tmp_path)
+    assert (ended.code, ended.err) == (2, f"{tmp_path / 'out'} cannot be written to: Not a directory.\n")
 
 
 # Figures are recomputed, not believed
@@ -450,7 +442,7 @@ def test_a_figure_out_of_range_is_refused(tmp_path: Path) -> None:
 
 
 def test_every_mean_has_an_interval_and_time_has_none(tmp_path: Path) -> None:
-    ranking = ranked(tmp_path, three_teams(), replace(FEW, bootstraps=200))
+    ranking = ranked(tmp_path, three_teams(), bootstraps=200)
     columns = {column.path: column for column in ranking.columns}
     assert ranking.not_resampled == ("Time", "Seconds")
     assert all((column.intervals is None) == (column.title in ranking.not_resampled) for column in columns.values())
@@ -471,9 +463,7 @@ def test_every_mean_has_an_interval_and_time_has_none(tmp_path: Path) -> None:
 
 def test_confidence_and_alpha(tmp_path: Path) -> None:
     teams = three_teams()
-    wide, narrow = (
-        ranked(tmp_path, teams, replace(FEW, bootstraps=200, confidence=each, alpha=1 - each)) for each in (0.99, 0.5)
-    )
+    wide, narrow = (ranked(tmp_path, teams, bootstraps=200, confidence=each, alpha=1 - each) for each in (0.99, 0.5))
     assert wide.deciding.score_intervals is not None
     assert narrow.deciding.score_intervals is not None
     for outer, inner in zip(wide.deciding.score_intervals, narrow.deciding.score_intervals, strict=True):
@@ -482,14 +472,13 @@ def test_confidence_and_alpha(tmp_path: Path) -> None:
     assert any("99 % percentile interval" in sentence for sentence in wide.methods.sentences)
 
 
-def test_small_numbers_are_said_first(tmp_path: Path) -> None:
-    ranking = ranked(tmp_path, three_teams())
-    assert ranking.notes[:2] == (
+def test_small_numbers_are_said_first(three: Ranking) -> None:
+    assert three.notes[:2] == (
         "There are only 6 cases: intervals and probabilities are only rough estimates.",
         "Percentile intervals over fewer than 50 cases (here 6) are too narrow.",
     )
-    assert [(each.better, each.worse) for each in ranking.differences] == [("good", "fair"), ("fair", "poor")]
-    assert ranking.teams[0].group == 1
+    assert [(each.better, each.worse) for each in three.differences] == [("good", "fair"), ("fair", "poor")]
+    assert three.teams[0].group == 1
 
 
 # Nothing of a file reaches a terminal as a command

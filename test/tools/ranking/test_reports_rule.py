@@ -182,6 +182,13 @@ def ranked(folder: Path, *arguments: str) -> Ranking:
     return ranking_from_json((folder.parent / "out" / "ranking.json").read_bytes())
 
 
+def rated(folder: Path, ratings: dict[str, float]) -> Ranking:
+    """The ranking with an arena.json of these ratings."""
+    arena = folder.parent / "arena.json"
+    arena.write_text(json.dumps({"ratings": ratings}))
+    return ranked(folder, "--arena", str(arena))
+
+
 def test_the_best_seven_are_marked(nine_teams: Path, capfd: pytest.CaptureFixture[str]) -> None:
     ranking = ranked(nine_teams)
     assert [team.name for team in ranking.teams] == [f"team{number}" for number in range(1, 10)]
@@ -217,10 +224,8 @@ def test_another_order_by_the_lower_bound_is_noted_first(nine_teams: Path, capfd
 
 
 def test_the_arena_decides_among_the_finalists_alone(nine_teams: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    arena = nine_teams.parent / "arena.json"
     ratings = {f"team{number}": 1000 + number for number in range(1, 6)} | {"team6": 1200, "team7": 1200}
-    arena.write_text(json.dumps({"ratings": ratings}))
-    ranking = ranked(nine_teams, "--arena", str(arena))
+    ranking = rated(nine_teams, ratings)
     assert [team.name for team in ranking.teams] == [f"team{number}" for number in (6, 7, 5, 4, 3, 2, 1, 8, 9)]
     assert [team.rank for team in ranking.teams] == [1, 1, 3, 4, 5, 6, 7, 8, 9]
     column = next(column for column in ranking.columns if column.path == "arena.rating")
@@ -232,9 +237,7 @@ def test_the_arena_decides_among_the_finalists_alone(nine_teams: Path, capfd: py
 
 
 def test_an_arena_of_fewer_teams_than_places(nine_teams: Path) -> None:
-    arena = nine_teams.parent / "arena.json"
-    arena.write_text(json.dumps({"ratings": {f"team{number}": 1000 + number for number in range(1, 6)}}))
-    ranking = ranked(nine_teams, "--arena", str(arena))
+    ranking = rated(nine_teams, {f"team{number}": 1000 + number for number in range(1, 6)})
     assert [team.name for team in ranking.teams] == [f"team{number}" for number in (5, 4, 3, 2, 1, 6, 7, 8, 9)]
     assert [team.rank for team in ranking.teams] == list(range(1, 10))
     assert [team.finalist for team in ranking.teams] == [True] * 5 + [False] * 4
@@ -261,10 +264,8 @@ def test_organisers_may_take_any_of_those_who_tie_at_the_last_place(
 ) -> None:
     """Who was left out comes right behind the finalists."""
     (nine_teams / "team8.json").write_text((nine_teams / "team7.json").read_text())
-    arena = nine_teams.parent / "arena.json"
     ratings = {f"team{number}": 1000 - min(number, 7) for number in range(1, 9)}
-    arena.write_text(json.dumps({"ratings": {team: each for team, each in ratings.items() if team not in left_out}}))
-    ranking = ranked(nine_teams, "--arena", str(arena))
+    ranking = rated(nine_teams, {team: each for team, each in ratings.items() if team not in left_out})
     assert [(team.name, team.rank, team.finalist) for team in ranking.teams[6:]] == last
     assert not any("have to decide" in note for note in ranking.notes)
 

@@ -8,21 +8,17 @@ from typing import Any
 import numpy as np
 import pytest
 from challenges.built import lesions
-from rich.console import Console
-from tools.ranking.files import small_document, write_teams
+from tools.ranking.files import printed, ranked, small_document, write_teams
 from tools.ranking.replicates import resampled
 
 from podium.challenges import published_settings
 from podium.challenges.freehand.scoring import FreehandSettings
 from podium.challenges.lesions.files import LesionsSettings
 from podium.cli.main import main
-from podium.cli.rank import print_ranking
 from podium.errors import UsageError
 from podium.metrics.resampling import Resamples
 from podium.tools.ranking.documents import read_cohorts
-from podium.tools.ranking.rank import rank
 from podium.tools.ranking.result import ranking_from_json
-from podium.tools.ranking.schemes import RankingOptions
 
 SCANS = ("sub050__one", "sub050__two")
 
@@ -48,8 +44,7 @@ def test_three_decimals_then_the_runtime(tmp_path: Path) -> None:
         "as quick": freehand_document((0.7998, 0.5998), 3.0),
         "best": freehand_document((0.8011, 0.6011), 900.0),
     }
-    (cohort,) = read_cohorts([write_teams(tmp_path, teams)])
-    ranking = rank(cohort, RankingOptions(bootstraps=50))
+    ranking = ranked(tmp_path, teams, bootstraps=50)
     assert [team.name for team in ranking.teams] == ["best", "as quick", "quick", "slow", "unknown"]
     assert [team.rank for team in ranking.teams] == [1, 2, 2, 4, 5]
     assert ranking.deciding.scores == pytest.approx([0.701, 0.7, 0.7, 0.7, 0.7])
@@ -58,11 +53,9 @@ def test_three_decimals_then_the_runtime(tmp_path: Path) -> None:
     assert any("ordered by lower mean runtime" in sentence for sentence in ranking.methods.sentences)
     runtimes = next(column.values for column in ranking.columns if column.path == "runtime_seconds")
     assert runtimes == (900.0, 3.0, 3.0, 20.0, None)
-    console = Console(width=160, record=True)
-    print_ranking(ranking, console, set())
-    assert console.export_text().count("unknown") == 2  # the team, and its runtime
+    assert printed(ranking).count("unknown") == 2  # the team, and its runtime
     # Another scheme breaks no tie, and does not claim to.
-    other = rank(cohort, RankingOptions(bootstraps=0, scheme="mean-then-rank"))
+    other = ranked(tmp_path, teams, bootstraps=0, scheme="mean-then-rank")
     assert not any("runtime" in sentence for sentence in other.methods.sentences[2:])
     assert "Teams with equal scores share the smaller position (1, 1, 3)." in other.methods.sentences
 
@@ -105,8 +98,7 @@ TEAMS: dict[str, tuple[Areas, Areas]] = {
 
 
 def test_the_mean_of_two_positions_decides(tmp_path: Path) -> None:
-    (cohort,) = read_cohorts([write_teams(tmp_path, {team: lesions_document(*TEAMS[team]) for team in TEAMS})])
-    ranking = rank(cohort, RankingOptions(bootstraps=30))
+    ranking = ranked(tmp_path, {team: lesions_document(*areas) for team, areas in TEAMS.items()})
     found = {team.name: (team.rank, team.score) for team in ranking.teams}
     assert found == {"two": (1, 1.5), "one": (2, 2.0), "three": (3, 2.5)}
     assert ranking.division == {"regime": "simulated"}
@@ -115,8 +107,7 @@ def test_the_mean_of_two_positions_decides(tmp_path: Path) -> None:
 
 
 def test_where_no_case_has_lesions_all_teams_are_equal(tmp_path: Path) -> None:
-    (cohort,) = read_cohorts([write_teams(tmp_path, dict.fromkeys(TEAMS, lesions_document((None,) * 3, (None,) * 3)))])
-    ranking = rank(cohort, RankingOptions(bootstraps=30))
+    ranking = ranked(tmp_path, dict.fromkeys(TEAMS, lesions_document((None,) * 3, (None,) * 3)))
     assert [team.rank for team in ranking.teams] == [1, 1, 1]
     assert ranking.deciding.stability.rank_frequencies == ((1.0, 0.0, 0.0),) * 3
 

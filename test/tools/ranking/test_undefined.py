@@ -10,13 +10,12 @@ import numpy as np
 import pytest
 from challenges.declared.declaring import write_challenge, write_predictions
 from evaluating import evaluate
-from rich.console import Console
 from sklearn.metrics import average_precision_score
+from tools.ranking.files import printed
 
 from podium import rank
 from podium.challenges import challenge_from_settings
 from podium.challenges.freehand.scoring import FreehandCase
-from podium.cli.rank import print_ranking
 from podium.metrics.aggregation import CohortValues, aggregate
 from podium.metrics.resampling import Resamples
 from podium.tools.ranking.output import ranking_latex, table_columns
@@ -107,9 +106,7 @@ def test_what_is_undefined_is_said_beside_the_interval(rare: Ranking) -> None:
     words = "32 of 1,000 resamples undefined"
     assert table_columns(rare)[0].remarks == [words, words]
     assert f'<span class="bad">{words}</span>' in ranking_report(rare).page
-    console = Console(record=True, width=200)
-    print_ranking(rare, console, set())
-    assert "32 of 1,000" in console.export_text()
+    assert "32 of 1,000" in printed(rare)
     assert f"({words})" in ranking_latex(rare)
     hernia = next(column for column in rare.columns if column.path == "ap.hernia")
     effusion = next(column for column in rare.columns if column.path == "ap.effusion")
@@ -135,9 +132,7 @@ def test_the_line_on_the_mark_is_not_printed_where_the_marked_column_is_hidden(t
     hidden = ranked(tmp_path, cases=30, formula=formula, teams=teams, bootstraps=200)
     shown = replace(hidden, columns=[replace(column, headline=True) for column in hidden.columns])
     for ranking, marks in ((hidden, 0), (shown, 3)):  # in the cells of both teams and in the line below the table
-        console = Console(record=True, width=200)
-        print_ranking(ranking, console, set())
-        assert console.export_text().count("†") == marks
+        assert printed(ranking).count("†") == marks
 
 
 def test_a_term_without_a_value_is_left_out_or_the_worst(tmp_path: Path) -> None:

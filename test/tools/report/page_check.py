@@ -5,11 +5,24 @@ import re
 from base64 import b64encode
 from hashlib import sha256
 from html.parser import HTMLParser
+from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
+from evaluating import evaluate_command
+
+from podium.cli.main import main
+
 VOID = {"meta", "br", "hr", "img", "link", "input"}
 FOREIGN = ("http:", "https:", "//", "ftp:", "javascript:", "file:")
+
+
+def write_page(submission: Path, ground_truth: Path, folder: Path, *more: object) -> Path:
+    """The page of a submission with pictures of its worst cases, made as organisers make it."""
+    assert evaluate_command(submission, ground_truth, folder) == 0
+    given = (folder / "metrics.json", "--submission", submission, "--ground-truth", ground_truth, *more)
+    assert main(["report", *map(str, given)]) == 0
+    return folder / "report.html"
 
 
 def source(content: str) -> str:

@@ -3,7 +3,6 @@ desktop, on a phone and in the dark; charts are live, linked and obey the page's
 gets from a team to its case to the picture and back.
 """
 
-import os
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -12,22 +11,21 @@ from typing import Any
 import numpy as np
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from evaluating import evaluate_command
 from places import ROOT
 from playwright.sync_api import Browser
 from playwright.sync_api import Page as BrowserPage
-from tools.arena.browsing import PHONE, open_browser, why_no_browser
+from tools.arena.browsing import PHONE, open_browser
 from tools.report.made_rankings import golden_ranking, large_ranking
+from tools.report.page_check import write_page
 
 from podium.challenges.pictures import Outlined, Overlay
-from podium.cli.main import main
 from podium.tools.ranking.calibration import Calibration, TeamEstimate
 from podium.tools.ranking.result import Consensus
 from podium.tools.report.overlays import CasePictures, overlay_picture
 from podium.tools.report.page import write_report
 from podium.tools.report.ranking_report import consensus_report, ranking_report
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.usefixtures("close_pages")]
 
 DESKTOP = {"viewport": {"width": 1280, "height": 900}}
 LOOKS: dict[str, dict[str, Any]] = {
@@ -48,18 +46,8 @@ HOSTILE = ("</script><script>alert(1)</script>", '<img src=x onerror="alert(1)">
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    """Skips without Chromium; with PODIUM_REQUIRE_CONTAINER=1 that is a failure instead."""
-    if problem := why_no_browser():
-        (pytest.fail if os.environ.get("PODIUM_REQUIRE_CONTAINER") == "1" else pytest.skip)(problem)
     with open_browser() as opened:
         yield opened
-
-
-@pytest.fixture(autouse=True)
-def _close_pages(browser: Browser) -> Iterator[None]:
-    yield
-    for context in browser.contexts:
-        context.close()
 
 
 @pytest.fixture(scope="module")
@@ -300,12 +288,8 @@ def test_printed_pages_are_light_and_have_no_tools(browser: Browser, pages: dict
 
 @pytest.fixture(scope="module")
 def overlay_report(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("overlays")
-    ground_truth, submission = ROOT / "ground-truth/lesions", ROOT / "test/submissions/lesions/ember"
-    assert evaluate_command(submission, ground_truth, folder) == 0
-    options = ["--images", ROOT / "test/images/lesions", "--submission", submission, "--ground-truth", ground_truth]
-    assert main(["report", str(folder / "metrics.json"), *map(str, options)]) == 0
-    return folder / "report.html"
+    folders = (ROOT / "test/submissions/lesions/ember", ROOT / "ground-truth/lesions")
+    return write_page(*folders, tmp_path_factory.mktemp("overlays"), "--images", ROOT / "test/images/lesions")
 
 
 @pytest.fixture

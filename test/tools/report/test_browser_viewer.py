@@ -1,7 +1,6 @@
 """The viewer of a report in a real Chromium with software rendering, opened as a file: what the canvas shows, what the
 page's policy forbids, and what remains where nothing can be drawn in 3-D."""
 
-import os
 from collections.abc import Iterator
 from io import BytesIO
 from pathlib import Path
@@ -9,55 +8,30 @@ from pathlib import Path
 import numpy as np
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from evaluating import evaluate_command
 from numpy.typing import NDArray
 from PIL import Image
 from places import ROOT
 from playwright.sync_api import Browser, Locator, Page, expect
-from tools.arena.browsing import FLAGS, SOFTWARE_WEBGL, open_browser, why_no_browser
+from tools.arena.browsing import open_browser
 from tools.arena.test_browser_niivue import WITHOUT_WEBGL2
+from tools.report.page_check import write_page
 
-from podium.cli.main import main
-from podium.errors import PodiumError
-from podium.tools.arena.web.viewer import install_viewer
-
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.usefixtures("close_pages")]
 
 COLOURS = {"agreed": (62, 209, 165), "false positive": (255, 79, 216), "reference": (230, 159, 0)}
 
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    problem = why_no_browser()
-    try:
-        install_viewer()
-    except PodiumError as error:
-        problem = str(error)
-    if problem:
-        (pytest.fail if os.environ.get("PODIUM_REQUIRE_CONTAINER") == "1" else pytest.skip)(problem)
-    flags = [flag for flag in FLAGS if flag not in ("--disable-gpu", "--disable-3d-apis")]
-    with open_browser([*flags, *SOFTWARE_WEBGL]) as opened:
+    with open_browser(webgl=True) as opened:
         yield opened
-
-
-@pytest.fixture(autouse=True)
-def _close_pages(browser: Browser) -> Iterator[None]:
-    yield
-    for context in browser.contexts:
-        context.close()
 
 
 @pytest.fixture(scope="module")
 def report(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Path:  # noqa: ARG001  (skips without one)
     folders = (ROOT / "test/submissions/lesions/ember", ROOT / "ground-truth/lesions")
-    return page_of(*folders, tmp_path_factory.mktemp("viewer"), "--images", ROOT / "test/images/lesions")
-
-
-def page_of(submission: Path, ground_truth: Path, folder: Path, *more: str | Path) -> Path:
-    assert evaluate_command(submission, ground_truth, folder) == 0
-    given = ["--submission", submission, "--ground-truth", ground_truth, *more]
-    assert main(["report", str(folder / "metrics.json"), *map(str, given), "--viewer"]) == 0
-    return folder / "report.html"
+    images = ROOT / "test/images/lesions"
+    return write_page(*folders, tmp_path_factory.mktemp("viewer"), "--viewer", "--images", images)
 
 
 def open_viewer(page: Page, number: int = 0) -> Locator:
@@ -114,7 +88,7 @@ def test_errors_and_the_reference_are_drawn_under_the_policy(browser: Browser, r
 
 def test_labels_of_a_declared_challenge_are_drawn_without_images(browser: Browser, tmp_path: Path) -> None:
     entry = ROOT / "gallery/flare22"
-    report = page_of(entry / "teams/cedar", entry, tmp_path)
+    report = write_page(entry / "teams/cedar", entry, tmp_path, "--viewer")
     page, said = browser.new_page(viewport={"width": 1280, "height": 1000}), []
     page.on("pageerror", lambda error: said.append(str(error)))
     page.goto(report.as_uri())

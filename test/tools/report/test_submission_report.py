@@ -4,15 +4,16 @@ import base64
 import io
 import json
 import re
+import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
-from evaluating import evaluate_command
+from evaluating import evaluate, evaluate_command, read_metrics
 from PIL import Image
 from places import ROOT
 from tools.ranking.test_reports_rule import document as judged_document
-from tools.report.page_check import Page
+from tools.report.page_check import Page, write_page
 
 from podium.cli.main import main
 from podium.tools.ranking.result import ranking_from_json
@@ -49,8 +50,8 @@ def refusal(capfd: pytest.CaptureFixture[str], *arguments: object) -> str:
     return capfd.readouterr().err.splitlines()[-1]
 
 
-def overlay_options(ground_truth: Path = GROUND_TRUTH, submission: Path = SUBMISSIONS / "dropout") -> list[object]:
-    return ["--images", IMAGES, "--submission", submission, "--ground-truth", ground_truth]
+def overlay_options(submission: Path = SUBMISSIONS / "dropout") -> list[object]:
+    return ["--images", IMAGES, "--submission", submission, "--ground-truth", GROUND_TRUTH]
 
 
 def changed(metrics: Path, folder: Path, **changes: Any) -> Path:
@@ -125,18 +126,10 @@ def test_overlays_show_the_worst_cases(metrics: Path, tmp_path: Path) -> None:
 
 
 def test_overlays_find_the_cases_behind_pseudonyms(tmp_path: Path) -> None:
-    ground_truth = tmp_path / "truth"
-    ground_truth.mkdir()
-    settings = (GROUND_TRUTH / "challenge.toml").read_text(encoding="utf-8")
-    anonymous = re.sub(r'per_case = "\w+"', 'per_case = "anonymous"', settings)
-    assert 'per_case = "anonymous"' in anonymous
-    (ground_truth / "challenge.toml").write_text(anonymous, encoding="utf-8")
-    (ground_truth / "references").mkdir()
-    for file in (GROUND_TRUTH / "references").iterdir():
-        (ground_truth / "references" / file.name).write_bytes(file.read_bytes())
-    assert evaluate_command(SUBMISSIONS / "dropout", ground_truth, tmp_path / "out") == 0
-    metrics = tmp_path / "out/metrics.json"
-    page = page_of(metrics, *overlay_options(ground_truth), output=tmp_path / "page.html")
+    ground_truth = shutil.copytree(GROUND_TRUTH, tmp_path / "truth")
+    settings = ground_truth / "challenge.toml"
+    settings.write_text(re.sub(r'per_case = "\w+"', 'per_case = "anonymous"', settings.read_text(encoding="utf-8")))
+    page = Page(write_page(SUBMISSIONS / "dropout", ground_truth, tmp_path / "out", "--images", IMAGES).read_text())
     assert {row[0][:5] for row in page.table("Case", "Status", "Segmentation")} == {"case-"}
     assert any((svg[0].text or "").startswith("csv_0128, ") for svg in page.plots)
     assert sum(anchor.endswith("-picture") for anchor in page.anchors) == 4, "rows lead to pictures of other names"
@@ -273,11 +266,7 @@ def test_a_whole_ranking_with_overlays(teams: Path, tmp_path: Path) -> None:
 
 def test_lesions_have_curves_over_their_steps_and_overlays(tmp_path: Path) -> None:
     ground_truth, submission = ROOT / "ground-truth/lesions", ROOT / "test/submissions/lesions/ember"
-    assert evaluate_command(submission, ground_truth, tmp_path / "ember") == 0
-    metrics = tmp_path / "ember/metrics.json"
-    images = ROOT / "test/images/lesions"
-    options = ["--images", images, "--submission", submission, "--ground-truth", ground_truth]
-    page = page_of(metrics, *options, output=tmp_path / "page.html")
+    page = Page(write_page(submission, ground_truth, tmp_path, "--images", ROOT / "test/images/lesions").read_text())
     expected = json.loads((ROOT / "test/expected/lesions/ember.json").read_text(encoding="utf-8"))["aggregates"]
     curve = {row[0]: float(row[2]) for row in page.table("Interaction step", "Cases", "Mean")}
     assert curve == {step: pytest.approx(mean, rel=1e-3) for step, mean in expected["dice_by_step"].items()}
@@ -288,7 +277,7 @@ def test_lesions_have_curves_over_their_steps_and_overlays(tmp_path: Path) -> No
     assert sum("maximum projection" in title for title in titles) == 4
     assert page.text.count("data:image/png;base64,") == 8
     assert len(re.findall(r"bar \d+ mm", page.all_words)) == 8
-    by_case = {row["case"]: row["metrics"]["steps"] for row in json.loads(metrics.read_text())["results"]}
+    by_case = {case: row["metrics"]["steps"] for case, row in read_metrics(tmp_path)["results"].items()}
     shown = re.findall(r"(\w+), step (\d), Dice ([\d.]+)", " ".join(titles))
     assert len(shown) == 24
     for case, step, agreed in shown:
@@ -297,13 +286,8 @@ def test_lesions_have_curves_over_their_steps_and_overlays(tmp_path: Path) -> No
 
 @pytest.mark.parametrize("team", ["fathom", "gyro"])
 def test_freehand_has_errors_over_its_frames(tmp_path: Path, team: str) -> None:
-    assert (
-        evaluate_command(ROOT / "test/submissions/freehand" / team, ROOT / "ground-truth/freehand", tmp_path / team)
-        == 0
-    )
-    metrics = tmp_path / team / "metrics.json"
+    rows = evaluate(ROOT / "test/submissions/freehand" / team, ROOT / "ground-truth/freehand", tmp_path)["results"]
     expected = json.loads((ROOT / f"test/expected/freehand/{team}.json").read_text(encoding="utf-8"))["results"]
-    rows = {row["case"]: row for row in json.loads(metrics.read_text(encoding="utf-8"))["results"]}
     for case, result in expected.items():
         for name in ("gpe", "lpe"):
             if result["status"] == "scored":
@@ -312,7 +296,7 @@ def test_freehand_has_errors_over_its_frames(tmp_path: Path, team: str) -> None:
                 assert sum(frames) / len(frames) == pytest.approx(result["metrics"][name])
             else:
                 assert rows[case]["metrics"]["by_frame"] is None
-    page = page_of(metrics, output=tmp_path / "page.html")
+    page = page_of(tmp_path / "metrics.json", output=tmp_path / "page.html")
     assert "GPE over frames" in page.figures
     assert "LPE over frames" in page.figures
     assert page.table("Frame", "Cases", "Mean")[0][0].startswith("1")
@@ -320,12 +304,9 @@ def test_freehand_has_errors_over_its_frames(tmp_path: Path, team: str) -> None:
 
 def test_freehand_shows_the_trajectories_of_the_worst_scans(tmp_path: Path) -> None:
     ground_truth, submission = ROOT / "ground-truth/freehand", ROOT / "test/submissions/freehand/fathom"
-    assert evaluate_command(submission, ground_truth, tmp_path / "out") == 0
-    metrics, target = tmp_path / "out/metrics.json", tmp_path / "page.html"
-    page = page_of(metrics, "--submission", submission, "--ground-truth", ground_truth, output=target)
+    page = Page(write_page(submission, ground_truth, tmp_path).read_text())
     drawn = [svg for svg in page.plots if (svg[0].text or "").endswith(", trajectory")]
-    scored = [row for row in json.loads(metrics.read_text())["results"] if row["status"] == "scored"]
-    assert len(drawn) == min(4, len(scored))
+    assert len(drawn) == min(4, read_metrics(tmp_path)["counts"]["scored"])
     assert "Outlined" not in page.all_words
     addresses = re.findall(r'href="data:image/png;base64,([^"]+)"', page.text)
     assert [Image.open(io.BytesIO(base64.b64decode(each))).size for each in addresses] == [(1200, 600)] * len(drawn)

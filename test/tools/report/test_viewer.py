@@ -13,10 +13,9 @@ import SimpleITK
 from evaluating import evaluate_command
 from numpy.typing import NDArray
 from places import ROOT
-from tools.report.page_check import Page
+from tools.report.page_check import Page, write_page
 
 from podium.challenges.pictures import LabelledVolume
-from podium.cli.main import main
 from podium.execution.executor import Executor, Serial
 from podium.readers.images import Geometry
 from podium.tools.arena.web import viewer
@@ -103,13 +102,6 @@ def test_without_labels_image_and_geometry_all_of_it_is_there() -> None:
     assert packed["matrix"] == [[-1, 0, 0, 0], [0, -1, 0, 0], [0, 0, 1, 0]]
 
 
-@pytest.fixture(scope="module")
-def metrics(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("lesions")
-    assert evaluate_command(SUBMISSION, GROUND_TRUTH, folder) == 0
-    return folder / "metrics.json"
-
-
 def source(executor: Executor, *, with_viewer: bool = True) -> Any:
     return OverlaySource.open(
         ground_truth=GROUND_TRUTH,
@@ -140,15 +132,18 @@ def test_what_the_viewer_leaves_out_is_said(monkeypatch: pytest.MonkeyPatch) -> 
     assert (plain.notes, plain.scripts, plain.of("ember")[0].volumes) == ([], (), [])
 
 
-def test_the_page_contains_scripts_and_volumes_of_the_worst_cases(
-    metrics: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(viewer, "LIBRARY", tmp_path / "niivue.js")
-    viewer.LIBRARY.write_text("export {};", encoding="utf-8")
-    target = tmp_path / "page.html"
-    given = ["--submission", SUBMISSION, "--ground-truth", GROUND_TRUTH, "--viewer", "--output", target]
-    assert main(["report", str(metrics), *map(str, given)]) == 0
-    page = Page(target.read_text(encoding="utf-8"))
+@pytest.fixture
+def library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """In place of NiiVue."""
+    library = tmp_path / "niivue.js"
+    library.write_text("export {};", encoding="utf-8")
+    monkeypatch.setattr(viewer, "LIBRARY", library)
+    return library
+
+
+@pytest.mark.usefixtures("library")
+def test_the_page_contains_scripts_and_volumes_of_the_worst_cases(tmp_path: Path) -> None:
+    page = Page(write_page(SUBMISSION, GROUND_TRUTH, tmp_path, "--viewer").read_text(encoding="utf-8"))
     assert "The 3-D viewer shows 4 of 4 pictured cases." in page.all_words
     assert "window.niivue" in page.scripts[-2]
     assert "const drawVolume" in page.scripts[-1]
@@ -161,29 +156,24 @@ def test_the_page_contains_scripts_and_volumes_of_the_worst_cases(
     assert agreed > 0
 
 
-def test_a_flat_challenge_says_why_it_has_no_viewer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(viewer, "LIBRARY", tmp_path / "niivue.js")
-    viewer.LIBRARY.write_text("export {};", encoding="utf-8")
-    ground_truth, submission = ROOT / "ground-truth/carotid", ROOT / "test/submissions/carotid/aorta"
-    assert evaluate_command(submission, ground_truth, tmp_path) == 0
-    given = ["--submission", submission, "--ground-truth", ground_truth, "--viewer"]
-    assert main(["report", str(tmp_path / "metrics.json"), *map(str, given)]) == 0
-    page = Page((tmp_path / "report.html").read_text(encoding="utf-8"))
+@pytest.mark.usefixtures("library")
+def test_a_flat_challenge_says_why_it_has_no_viewer(tmp_path: Path) -> None:
+    folders = (ROOT / "test/submissions/carotid/aorta", ROOT / "ground-truth/carotid")
+    page = Page(write_page(*folders, tmp_path, "--viewer").read_text(encoding="utf-8"))
     assert "There is no 3-D viewer: these cases are not label volumes." in page.all_words
     assert not any("niivue" in script for script in page.scripts)
 
 
-def test_what_the_viewer_needs_is_said(
-    metrics: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> None:
-    def refusal(*given: object) -> str:
-        assert main(["report", str(metrics), "--viewer", *map(str, given)]) == 2
-        return capfd.readouterr().err.splitlines()[-1]
-
-    assert "--submission" in refusal()
-    monkeypatch.setattr(viewer, "LIBRARY", tmp_path / "none.js")
-    words = refusal("--submission", SUBMISSION, "--ground-truth", GROUND_TRUTH)
-    assert words == "NiiVue, which draws the viewer, is not installed: run 'podium arena viewer' once."
+def test_what_the_viewer_needs_is_said(podium: Any, library: Path, tmp_path: Path) -> None:
+    assert evaluate_command(SUBMISSION, GROUND_TRUTH, tmp_path) == 0
+    report = ("report", tmp_path / "metrics.json", "--viewer")
+    ended = podium(*report)
+    assert ended.code == 2
+    assert "--submission" in ended.last_line
+    library.unlink()
+    ended = podium(*report, "--submission", SUBMISSION, "--ground-truth", GROUND_TRUTH)
+    words = "NiiVue, which draws the viewer, is not installed: run 'podium arena viewer' once."
+    assert (ended.code, ended.last_line) == (2, words)
 
 
 def test_the_library_cannot_end_its_element() -> None:
