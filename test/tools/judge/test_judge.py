@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from collections.abc import Callable
 from contextlib import closing, suppress
 from pathlib import Path
 
@@ -25,11 +26,11 @@ from podium.tools.judge.asking import Meter
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("in_process")]
 
 
-def asks(task: str, text: str = "") -> "callable":
+def asks(task: str, text: str = "") -> Callable[[Call], bool]:
     return lambda call: call.task == task and text in call.question
 
 
-def split_of(text: str) -> "callable":
+def split_of(text: str) -> Callable[[Call], bool]:
     return lambda call: call.task == "parsed_report" and call.question == text
 
 

@@ -267,7 +267,7 @@ def test_organisers_may_take_any_of_those_who_tie_at_the_last_place(
     ratings = {f"team{number}": 1000 - min(number, 7) for number in range(1, 9)}
     ranking = rated(nine_teams, {team: each for team, each in ratings.items() if team not in left_out})
     assert [(team.name, team.rank, team.finalist) for team in ranking.teams[6:]] == last
-    assert not any("have to decide" in note for note in ranking.notes)
+    assert not any("must decide" in note for note in ranking.notes)
 
 
 def test_without_the_judge_there_is_no_official_ranking(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
