@@ -501,15 +501,13 @@ def _download(content: str, name: str, media_type: str) -> Response:
 def _plots(result: ArenaResult) -> Mapping[str, tuple[float, float, float]]:
     """The positions of each interval and its rating on a common axis; none for an unknown interval."""
     known = {team.name: (team.interval, team.bradley_terry) for team in result.teams if team.interval}
-    low = min((interval.low for interval, _ in known.values()), default=0.0)
-    high = max((interval.high for interval, _ in known.values()), default=0.0)
+    low = min((interval[0] for interval, _ in known.values()), default=0.0)
+    high = max((interval[1] for interval, _ in known.values()), default=0.0)
 
     def place(points: float) -> float:
         return round(8 + (_PLOT_WIDTH - 16) * (min(max(points, low), high) - low) / ((high - low) or 1), 1)
 
-    return {
-        name: (place(interval.low), place(rating), place(interval.high)) for name, (interval, rating) in known.items()
-    }
+    return {name: (place(begin), place(rating), place(end)) for name, ((begin, end), rating) in known.items()}
 
 
 def _moment(seconds: float | None) -> str:
