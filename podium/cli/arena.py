@@ -32,6 +32,7 @@ from podium.tools.arena.raters import Guest, invite, invite_organiser, links_csv
 from podium.tools.arena.settings import ArenaSettings, read_settings
 from podium.tools.arena.simulation import Played, Scenario, play, summarise
 from podium.tools.arena.store import OpenArena, RaterLine, Store, close_arena, read_ballots, read_raters, read_votes
+from podium.tools.ranking.result import json_text
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -267,7 +268,7 @@ def arena_result(options: ResultOptions) -> int:
         found = standing.arena_result(
             ballots, arena.methods, arena.settings, notes=arena.notes, by=options.by, closed=closed
         )
-    write_whole(options.output, standing.result_to_json(found))
+    write_whole(options.output, json_text(found, indent=2))
     for sentence in (*found.disagreements, *found.notes):
         say(sentence)
     say(f"Wrote the ratings of {len(found.ratings)} teams after {found.votes} votes to {options.output}.")

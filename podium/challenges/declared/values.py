@@ -135,6 +135,11 @@ def check_geometry(name: str, found: Geometry | None, expected: ExpectedPredicti
     expected.warnings.append(sentence)
 
 
+def array_spacing(geometry: Geometry | None, axes: int) -> tuple[float, ...]:
+    """In array order (z, y, x) and mm; 1 for every axis where the format has none."""
+    return (1.0,) * axes if geometry is None else tuple(reversed(geometry.spacing))[-axes:]
+
+
 AnyValueKind = Value[Any, Any, Any]
 
 
@@ -143,17 +148,14 @@ AnyValueKind = Value[Any, Any, Any]
 
 @dataclass(frozen=True, eq=False)
 class LabelImage:
-    """Labels in the first spelling of the settings; `spacing` in array order and mm, None where the format has none."""
+    """Labels in the first spelling of the settings."""
 
     labels: NDArray[Any]
     geometry: Geometry | None
 
     @property
     def spacing(self) -> tuple[float, ...]:
-        """In array order (z, y, x); 1 for every axis where the format has none."""
-        if self.geometry is None:
-            return (1.0,) * self.labels.ndim
-        return tuple(reversed(self.geometry.spacing))[-self.labels.ndim :]
+        return array_spacing(self.geometry, self.labels.ndim)
 
     @property
     def diagonal_mm(self) -> float:

@@ -1,13 +1,9 @@
 """The standing of the teams: ratings with intervals, ranks and tied groups, the stop rule, and arena.json."""
 
-import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 from itertools import combinations, pairwise
 from typing import Literal, NamedTuple, TypeAlias
-
-from pydantic import TypeAdapter
 
 from podium import __version__
 from podium.errors import listed
@@ -384,14 +380,3 @@ def arena_result(  # noqa: PLR0913  (votes, rules, and what goes with them)
         agreement=arena_agreement(ballots, methods),
         stop_rule=rule,
     )
-
-
-def result_to_json(result: ArenaResult) -> str:
-    """The content of arena.json; equal results give equal bytes."""
-    document = result_adapter().dump_python(result, mode="json")
-    return json.dumps(document, indent=2, sort_keys=True, allow_nan=False, ensure_ascii=False) + "\n"
-
-
-@cache
-def result_adapter() -> TypeAdapter[ArenaResult]:
-    return TypeAdapter(ArenaResult)

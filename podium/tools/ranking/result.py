@@ -399,8 +399,8 @@ def ranking_adapter() -> TypeAdapter[Ranking]:
     return TypeAdapter(Ranking)
 
 
-def json_text(result: Calibration | Consensus, *, indent: int) -> str:
-    """The content of calibration.json or consensus.json, the same bytes for the same result."""
+def json_text(result: object, *, indent: int) -> str:
+    """The content of arena.json, calibration.json or consensus.json, the same bytes for the same result."""
     document = TypeAdapter(type(result)).dump_python(result, mode="json")
     return json.dumps(document, indent=indent, sort_keys=True, allow_nan=False, ensure_ascii=False) + "\n"
 

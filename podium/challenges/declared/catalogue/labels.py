@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from operator import itemgetter
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 import numpy as np
@@ -395,15 +396,12 @@ _figure: Callable[..., RegionFigure[Any]] = partial(RegionFigure, nothing=lambda
 _share = partial(_figure, direction="higher", highest=1.0, worst=0.0, both_empty="exclude", nothing=_nothing)
 _FIGURES: dict[str, RegionFigure[Any]] = {
     # A missing case has the counts of an empty prediction: nothing found, no false positive.
-    "tp": _figure(
-        title="TP", direction="higher", compute=partial(_of, "tp"), worst=EMPTY, pooled=lambda totals: totals[..., 0]
-    ),
-    "fp": _figure(
-        title="FP", direction="lower", compute=partial(_of, "fp"), worst=EMPTY, pooled=lambda totals: totals[..., 1]
-    ),
-    "fn": _figure(
-        title="FN", direction="lower", compute=partial(_of, "fn"), worst=EMPTY, pooled=lambda totals: totals[..., 2]
-    ),
+    **{
+        name: _figure(
+            title=name.upper(), direction=direction, compute=partial(_of, name), worst=EMPTY, pooled=itemgetter(place)
+        )
+        for name, direction, place in (("tp", "higher", (..., 0)), ("fp", "lower", (..., 1)), ("fn", "lower", (..., 2)))
+    },
     "f1": _share(title="Lesion F1", compute=partial(_of, "f1"), pooled=partial(_pooled, (2, 0, 0), (2, 1, 1))),
     "precision": _share(
         title="Lesion precision", compute=partial(_of, "precision"), pooled=partial(_pooled, (1, 0, 0), (1, 1, 0))
