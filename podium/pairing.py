@@ -181,6 +181,7 @@ class CaseNames:
     def __init__(self, cases: Collection[str] | None, layout: Layout) -> None:
         self._layout = layout
         self._by_key = None if cases is None else {self._key(case): case for case in sorted(cases)}
+        self._spelled: dict[str, str] = {}  # where the cases are not known
 
     @property
     def are_known(self) -> bool:
@@ -207,10 +208,6 @@ class CaseNames:
         parts = [stem[: each.start()].casefold() for each in re.finditer("[._ -]", stem[: longest + 1])]
         begun = [self._by_letters[part] for part in parts if part in self._by_letters]
         return (begun[-1], "what follows the case") if begun else None
-
-    @cached_property
-    def _spelled(self) -> dict[str, str]:
-        return {}
 
     @cached_property
     def _by_letters(self) -> Mapping[str, str]:
