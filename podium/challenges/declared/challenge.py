@@ -118,7 +118,6 @@ class DeclaredChallenge(Challenge[DeclaredTables, Sources, Sources, Mapping[str,
     def describe_reference(self, content: Mapping[str, object]) -> Description:
         parts = [value.describe(content[name]) for name, value in self.values.items()]
         return Description(
-            shapes=self.shapes(content),
             categories={key: text for part in parts for key, text in part.categories.items()},
             figures={key: number for part in parts for key, number in part.figures.items()},
             doubts=[doubt for part in parts for doubt in part.doubts],

@@ -127,7 +127,6 @@ class FreehandChallenge(Challenge[FreehandTables, FreehandPrediction, FreehandRe
 
     def describe_reference(self, content: ReferenceScan) -> Description:
         return Description(
-            shapes=self.shapes(content),
             figures={
                 "frames": len(content.tool_to_camera),
                 "landmarks": len(content.landmarks),
