@@ -367,3 +367,10 @@ def one_prediction(candidates: Sequence[Candidate]) -> list[Candidate]:
         names = ", ".join(f"'{escape_for_display(where)}'" for where, _ in predictions[:_NAMED])
         raise Refused(f"There are {len(predictions)} predictions for this case ({names}); send one.")
     return list(predictions[0][1].values())
+
+
+def only_source(candidates: Sequence[Candidate]) -> Source:
+    """Where a case's only prediction is; Refused as by `one_prediction`."""
+    source = one_prediction(candidates)[0].source
+    assert source is not None
+    return source

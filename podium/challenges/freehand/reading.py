@@ -135,15 +135,11 @@ def _read_calibration(file: SafeFile) -> tuple[Floats, Floats]:
     if len(lines) != 10:
         raise Refused(f"'{file.name}' must hold a header and four rows, twice; it has {len(lines)} lines.")
     try:
-        matrices = [
-            np.array([[float(value) for value in line.split(",")] for line in lines[first : first + 4]])
-            for first in (1, 6)
-        ]
-    except ValueError:
+        rows = [[float(value) for value in line.split(",")] for line in (*lines[1:5], *lines[6:])]
+        matrices = np.array(rows).reshape(2, 4, 4)
+    except ValueError:  # also where a row has more or fewer numbers
         raise Refused(f"'{file.name}' holds a row that is not four numbers.") from None
-    if any(matrix.shape != (4, 4) for matrix in matrices):
-        raise Refused(f"'{file.name}' holds a row that is not four numbers.")
-    checked = _checked_transforms(np.stack(matrices), f"'{file.name}'")
+    checked = _checked_transforms(matrices, f"'{file.name}'")
     _check_invertible(checked[1:], f"'{file.name}'")
     return checked[0], checked[1]
 

@@ -193,17 +193,13 @@ def _largest_difference_ml(pair: RegionPair, _: RegionSettings) -> float:
     return max(reference, pair.image_voxels - reference) * pair.voxel_ml
 
 
-def _relative(pair: RegionPair, _: RegionSettings) -> float | None:
-    return relative_volume_difference(prediction=pair.counts.prediction, reference=pair.counts.reference)
+def _of_voxels(formula: Callable[..., float | None], pair: RegionPair, _: RegionSettings) -> float | None:
+    return formula(prediction=pair.counts.prediction, reference=pair.counts.reference)
 
 
 def _largest_relative(pair: RegionPair, settings: RegionSettings) -> float | None:
     reference = pair.counts.reference
     return _largest_difference_ml(pair, settings) / (reference * pair.voxel_ml) if reference else None
-
-
-def _similarity(pair: RegionPair, _: RegionSettings) -> float | None:
-    return volume_similarity(prediction=pair.counts.prediction, reference=pair.counts.reference)
 
 
 def _squares(pair: RegionPair, settings: RegionSettings) -> Sequence[float]:
@@ -232,7 +228,7 @@ VOLUME_METRICS = (
             "": RegionFigure(
                 title="Relative volume difference",
                 direction="lower",
-                compute=_relative,
+                compute=partial(_of_voxels, relative_volume_difference),
                 worst=_largest_relative,
                 both_empty="exclude",
                 reference_empty="exclude",
@@ -242,7 +238,7 @@ VOLUME_METRICS = (
     RegionMetric(
         name="volume_similarity",
         definition="1 - |Vp - Vg| / (Vp + Vg)",
-        figures={"": agreement(title="Volume similarity", compute=_similarity)},
+        figures={"": agreement(title="Volume similarity", compute=partial(_of_voxels, volume_similarity))},
     ),
     RegionMetric(
         name="volume_rmse_ml",
