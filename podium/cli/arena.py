@@ -32,7 +32,6 @@ from podium.tools.arena.raters import Guest, invite, invite_organiser, links_csv
 from podium.tools.arena.settings import ArenaSettings, read_settings
 from podium.tools.arena.simulation import Played, Scenario, play, summarise
 from podium.tools.arena.store import OpenArena, RaterLine, Store, close_arena, read_ballots, read_raters, read_votes
-from podium.tools.ranking.result import json_text
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -258,6 +257,8 @@ class ResultOptions(ArenaOptions):
 
 
 def arena_result(options: ResultOptions) -> int:
+    from podium.tools.ranking.result import json_text
+
     with closing(OpenArena(options.folder)) as arena:
         closed = arena.is_closed()
         if not closed and not options.provisional:

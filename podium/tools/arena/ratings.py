@@ -249,7 +249,7 @@ def _why_no_plain_fit(counts: PairCounts) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class RatingIntervals:
-    """`by_team` is None where the votes do not determine it: a team without votes, or all votes on one case.
+    """`by_team` has None where the votes do not determine an interval: a team without votes, or all votes on one case.
 
     cases                     with votes, from which the replicates were drawn
     replicates, virtual_draws how many there were, and in how many of them the plain fit does not exist, so that half a
