@@ -168,7 +168,7 @@ def _examine(  # noqa: PLR0913  (what is examined, and by whom)
         found = None
         if files is not None and challenge.has_overlays:
             geometries = challenge.geometries(content)
-            found = challenge.check_images(case, description.shapes, geometries, files)
+            found = challenge.check_images(case, challenge.shapes(content), geometries, files)
         row: Figures = {}
         if best is not None:
             with suppress(ImportError):  # a package that scoring needs is not installed

@@ -191,14 +191,6 @@ def read_given(path: "Path") -> bytes:
         raise UsageError(f"{path} cannot be read: {error.strerror}.") from None
 
 
-def read_given_text(path: "Path") -> str:
-    """A given file's text, without a byte order mark."""
-    try:
-        return read_given(path).decode("utf-8-sig")
-    except UnicodeDecodeError:
-        raise UsageError(f"{path} is not UTF-8 text.") from None
-
-
 def listed(words: Sequence[str], *, most: int | None = None, before_last: str = "and") -> str:
     """`a`, `a and b`, `a, b and c`; of more than `most`, the first ones and how many more there are."""
     if most is not None and len(words) > most:

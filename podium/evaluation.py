@@ -40,7 +40,7 @@ from podium.challenges.ground_truth import (
     refuse_references,
 )
 from podium.challenges.pictures import Diagram
-from podium.errors import GroundTruthError, OrganiserError, Refused, SubmissionError, UsageError
+from podium.errors import GroundTruthError, OrganiserError, Refused, SubmissionError, UsageError, listed
 from podium.execution.executor import SCORING, CaseOutcome, Executor, available_workers
 from podium.execution.processes import Processes
 from podium.figures import Figures
@@ -390,7 +390,7 @@ def once_per_cause(problems: Iterable[tuple[str, str]]) -> Iterator[tuple[str, s
     for case, problem in problems:
         cases.setdefault(problem, []).append(case)
     for problem, found in cases.items():
-        yield f"{found[0]} and {len(found) - 1} more" if len(found) > 1 else found[0], problem
+        yield listed(found, most=1), problem
 
 
 def check_own_metrics(outcomes: Collection[CaseOutcome[CaseScore]]) -> None:

@@ -181,6 +181,7 @@ class CaseNames:
     def __init__(self, cases: Collection[str] | None, layout: Layout) -> None:
         self._layout = layout
         self._by_key = None if cases is None else {self._key(case): case for case in sorted(cases)}
+        self._spelled: dict[str, str] = {}  # where the cases are not known
 
     @property
     def are_known(self) -> bool:
@@ -207,10 +208,6 @@ class CaseNames:
         parts = [stem[: each.start()].casefold() for each in re.finditer("[._ -]", stem[: longest + 1])]
         begun = [self._by_letters[part] for part in parts if part in self._by_letters]
         return (begun[-1], "what follows the case") if begun else None
-
-    @cached_property
-    def _spelled(self) -> dict[str, str]:
-        return {}
 
     @cached_property
     def _by_letters(self) -> Mapping[str, str]:
@@ -370,3 +367,10 @@ def one_prediction(candidates: Sequence[Candidate]) -> list[Candidate]:
         names = ", ".join(f"'{escape_for_display(where)}'" for where, _ in predictions[:_NAMED])
         raise Refused(f"There are {len(predictions)} predictions for this case ({names}); send one.")
     return list(predictions[0][1].values())
+
+
+def only_source(candidates: Sequence[Candidate]) -> Source:
+    """Where a case's only prediction is; Refused as by `one_prediction`."""
+    source = one_prediction(candidates)[0].source
+    assert source is not None
+    return source

@@ -151,11 +151,10 @@ def validate(
     manifest = read_manifest(Path(cases)) if isinstance(cases, str | os.PathLike) else cases
     if manifest:
         chosen = manifest.load_challenge()
+        limit = chosen.submission_bytes(list(manifest.cases.values()))
     else:
         chosen = _challenge_without_manifest(submission, challenge, Path(ground_truth) if ground_truth else None)
-    limit = _UNPACKED_LIMIT_BYTES
-    if manifest:
-        limit = chosen.submission_bytes(list(manifest.cases.values()))
+        limit = _UNPACKED_LIMIT_BYTES
     shape = manifest.submission if manifest else "any"
     libraries = chosen.libraries
     with (

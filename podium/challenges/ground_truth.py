@@ -160,7 +160,6 @@ class Description:
     doubts       what is allowed but implausible: sentences without the case's name, so that equal ones can be counted
     """
 
-    shapes: Shapes = field(default_factory=dict)
     categories: Mapping[str, str] = field(default_factory=dict)
     figures: Mapping[str, float] = field(default_factory=dict)
     doubts: Sequence[str] = ()

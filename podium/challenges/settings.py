@@ -89,6 +89,14 @@ class Settings(BaseModel):
     retired: ClassVar[Mapping[str, str]] = {}
     misplaced: ClassVar[Mapping[str, str]] = {}
 
+    @classmethod
+    def read(cls, content: Mapping[str, Any]) -> tuple[Self | None, Sequence[ValidationProblem]]:
+        """What the keys of a challenge.toml or of metrics.json say, and everything that is wrong with them."""
+        try:
+            return cls.model_validate(content), ()
+        except ValidationError as error:
+            return None, all_problems(error, content=content)
+
     @model_validator(mode="wrap")
     @classmethod
     def _guess_what_was_meant(cls, content: Any, validate: ModelWrapValidatorHandler[Self]) -> Self:
@@ -317,14 +325,6 @@ class Tables(Settings):
     ranking: RankingSettings | None = None
 
     @classmethod
-    def read(cls, content: Mapping[str, Any]) -> tuple[Self | None, Sequence[ValidationProblem]]:
-        """The tables of a challenge.toml or of metrics.json, and everything that is wrong with them."""
-        try:
-            return cls.model_validate(content), ()
-        except ValidationError as error:
-            return None, all_problems(error, content=content)
-
-    @classmethod
     def own_code(cls, path: Path) -> Mapping[str, Any]:  # noqa: ARG003  (only declared challenges have it)
         """The tables that an organiser's code, which may be at this path, adds to those of challenge.toml."""
         return {}
@@ -414,11 +414,7 @@ class ChallengeFile:
 
     def read_common(self) -> tuple[Common | None, Sequence[ValidationProblem]]:
         """The keys outside of tables, and everything that is wrong with them."""
-        content = {key: value for key, value in self._content.items() if key not in self.tables}
-        try:
-            return Common.model_validate(content), ()
-        except ValidationError as error:
-            return None, all_problems(error, content=content)
+        return Common.read({key: value for key, value in self._content.items() if key not in self.tables})
 
     def refusal(self, problems: Sequence[ValidationProblem]) -> ConfigurationError:
         """The first problem as an error, with all of them in its detail, for the log."""

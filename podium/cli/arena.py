@@ -23,7 +23,7 @@ from podium.cli.arguments import (
     option,
 )
 from podium.cli.output import cell, console, say, table
-from podium.errors import UsageError, read_given_text
+from podium.errors import UsageError, read_given
 from podium.packages import require
 from podium.tools.arena import standing
 from podium.tools.arena.agreement import RaterFigures, rater_figures
@@ -62,7 +62,10 @@ def arena_init(options: InitOptions) -> int:
 
     if not re.fullmatch(r"https?://[^/?#\s]+(/[\w.~-]+)*/?", options.url, re.ASCII):
         raise UsageError("--url must be like https://arena.example.org or https://example.org/arena.")
-    instructions = read_given_text(options.instructions) if options.instructions else ""
+    try:
+        instructions = read_given(options.instructions).decode("utf-8-sig") if options.instructions else ""
+    except UnicodeDecodeError:
+        raise UsageError(f"{options.instructions} is not UTF-8 text.") from None
     sources = Sources(ranking=options.ranking, submissions=options.submissions, cases=options.cases, top=options.top)
     made = init(options.folder, sources, ArenaSettings(seed=options.seed, url=options.url, instructions=instructions))
     for note in made.notes:
@@ -218,7 +221,7 @@ def _ratings(reached: standing.Standing) -> "Table":
         title, "#", "Team", "Averaged\nElo", "Elo", "Bradley-\nTerry", "Interval", "Won", "Tied", "Lost", texts=["Team"]
     )
     for team, following in zip(reached.teams, (*reached.teams[1:], None), strict=True):
-        interval = "-" if team.interval is None else f"{team.interval.low:.0f} to {team.interval.high:.0f}"
+        interval = "-" if team.interval is None else "{:.0f} to {:.0f}".format(*team.interval)
         ratings = (f"{rating:.1f}" for rating in (team.elo_averaged, team.elo, team.bradley_terry))
         counts = map(str, (team.wins, team.ties, team.losses))
         is_last_of_group = following is not None and following.group != team.group
@@ -254,6 +257,8 @@ class ResultOptions(ArenaOptions):
 
 
 def arena_result(options: ResultOptions) -> int:
+    from podium.tools.ranking.result import json_text
+
     with closing(OpenArena(options.folder)) as arena:
         closed = arena.is_closed()
         if not closed and not options.provisional:
@@ -264,7 +269,7 @@ def arena_result(options: ResultOptions) -> int:
         found = standing.arena_result(
             ballots, arena.methods, arena.settings, notes=arena.notes, by=options.by, closed=closed
         )
-    write_whole(options.output, standing.result_to_json(found))
+    write_whole(options.output, json_text(found, indent=2))
     for sentence in (*found.disagreements, *found.notes):
         say(sentence)
     say(f"Wrote the ratings of {len(found.ratings)} teams after {found.votes} votes to {options.output}.")

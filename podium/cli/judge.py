@@ -122,19 +122,17 @@ class CalibrateOptions(BootstrapOptions):
 
 def judge_calibrate(options: CalibrateOptions) -> int:
     from podium.tools.arena.archive import write_whole
-    from podium.tools.arena.calibration import CalibrationOptions, calibrate
+    from podium.tools.arena.calibration import calibrate
     from podium.tools.ranking.calibration import figure_rows, team_rows
     from podium.tools.ranking.result import json_text
 
     found = calibrate(
         options.arena,
         options.judged,
-        CalibrationOptions(
-            judged_again=options.judged_again,
-            confidence=options.confidence,
-            replicates=options.replicates,
-            seed=options.seed,
-        ),
+        judged_again=options.judged_again,
+        confidence=options.confidence,
+        replicates=options.replicates,
+        seed=options.seed,
     )
     write_whole(options.output, json_text(found, indent=2))
     confidence = f"{found.confidence * 100:g} %"

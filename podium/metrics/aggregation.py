@@ -27,6 +27,19 @@ def mean_of(values: Sequence[float]) -> float:
     return math.fsum(values) / len(values) if values else 0.0
 
 
+def harmonic_mean(one: float, other: float) -> float:
+    """2ab / (a + b), 0 where both are 0."""
+    return 2 * one * other / (one + other) if one + other else 0.0
+
+
+def rounded(values: Floats, decimals: int | None) -> Floats:
+    """As Python rounds, by the exact binary value: NumPy scales first, which can lift a figure over the half. None does
+    not round."""
+    if decimals is None:
+        return values
+    return np.array([round(value, decimals) for value in values.ravel().tolist()]).reshape(values.shape)
+
+
 def mean_of_defined(values: Floats) -> Floats:
     """The mean over the first axis of what has a value; NaN where nothing has."""
     with np.errstate(invalid="ignore"):

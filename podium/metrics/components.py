@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from podium.metrics import Mask
+from podium.metrics.aggregation import harmonic_mean
 from podium.metrics.overlap import Box, VoxelCounts, bounding_box
 
 Connectivity = Literal[6, 18, 26]
@@ -316,9 +317,7 @@ def cldice(*, prediction: Mask, reference: Mask) -> float:
     as a cube of 2x2x2 voxels, Lee's method leaves nothing, and such a mask is its own centre line. clDice is 0 where
     neither line meets the other mask. Neither mask may be empty.
     """
-    precision = _covered_line(prediction, by=reference)
-    sensitivity = _covered_line(reference, by=prediction)
-    return 2 * precision * sensitivity / (precision + sensitivity) if precision + sensitivity else 0.0
+    return harmonic_mean(_covered_line(prediction, by=reference), _covered_line(reference, by=prediction))
 
 
 def component_error(*, prediction: Mask, reference: Mask, connectivity: Connectivity) -> int:

@@ -50,7 +50,6 @@ _SECONDS_IN = {"weeks": 604_800.0, "days": 86_400.0, "hours": 3_600.0, "minutes"
 class SocketValue:
     """One input or output of a job: inline value, file or image, of which at most one is set."""
 
-    slug: str
     relative_path: str | None
     value: Any
     name: str | None  # of the image, or the last part of the file
@@ -177,7 +176,6 @@ def _sockets(entries: Any, number: int) -> dict[str, SocketValue]:
             raise SubmissionError(f"job {number} of {PREDICTIONS_FILE} has the socket '{slug}' twice.")
         path = socket.get("relative_path")
         sockets[slug] = SocketValue(
-            slug=slug,
             relative_path=path if isinstance(path, str) and _is_name(path) else None,
             value=entry.get("value"),
             name=_name(entry),

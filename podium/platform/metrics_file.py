@@ -286,11 +286,13 @@ def metrics_schema() -> dict[str, Any]:
     schema = MetricsFile.model_json_schema(schema_generator=_WithoutTitles)
     schema["$defs"]["FiniteFigures"] = _FINITE_FIGURES
     schema["properties"]["aggregates"] = {"$ref": "#/$defs/FiniteFigures", "minProperties": 1}  # _check_aggregates
-    return {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        **schema,
-        "title": "metrics.json as Podium writes it",
-    }
+    return titled_schema(schema, METRICS_FILE)
+
+
+def titled_schema(schema: Mapping[str, Any], file: str) -> dict[str, Any]:
+    """The JSON Schema of a file that Podium writes."""
+    dialect = "https://json-schema.org/draft/2020-12/schema"
+    return {"$schema": dialect, **schema, "title": f"{file} as Podium writes it"}
 
 
 def sorted_outside(document: dict[str, Any]) -> dict[str, Any]:

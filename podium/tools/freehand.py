@@ -23,10 +23,10 @@ from podium.challenges.freehand.reading import (
     PIXEL_SETS,
     TRANSFORM_SETS,
     ComparedField,
-    ExpectedSizes,
     FreehandPrediction,
     ReferenceScan,
     check_finite,
+    expected_shapes,
     frame_errors,
     open_arrays,
     read_scan_prediction,
@@ -143,7 +143,7 @@ def scan_trajectory(
     moved = np.concatenate([np.zeros((1, 4, 3)), _affine_corners(scan.global_field, grid)])
     if prediction is None:
         return Trajectory(start + moved, None, {}, identity)
-    expected = ExpectedSizes(scan.frames, grid.pixels, len(scan.landmarks))
+    expected = expected_shapes(scan, grid)
     with open_arrays(prediction, expected) as source:
         found = read_scan_prediction(source, expected, name="the prediction")
         fields = {level: found.pixels(level, scan.pixel_to_mm) for level in references}

@@ -29,7 +29,15 @@ from podium.challenges.declared.files import (
 from podium.challenges.declared.settings import DeclaredTables
 from podium.challenges.declared.value_settings import MISSING, as_tuple
 from podium.challenges.declared.values import VALUE_KINDS, AnyValueKind, ClassValue, Compared, ExpectedPrediction
-from podium.challenges.ground_truth import Collected, Description, Geometries, ReferenceProblem, Shapes, ValuesByCase
+from podium.challenges.ground_truth import (
+    Collected,
+    Description,
+    Geometries,
+    ReferenceProblem,
+    Shapes,
+    ValuesByCase,
+    collect,
+)
 from podium.challenges.pictures import Overlay, Picture
 from podium.errors import Refused, UsageError, did_you_mean
 from podium.figures import Figures, put
@@ -37,7 +45,7 @@ from podium.metrics.classification import class_codes, confusion
 from podium.metrics.declaration import CaseMetric, Scoreboard
 from podium.metrics.engines import engine_named
 from podium.metrics.resampling import Resamples
-from podium.pairing import NOT_EXPECTED, Entry, Layout, Pairing, Source, Template, Unmatched, one_prediction, pair
+from podium.pairing import NOT_EXPECTED, Entry, Layout, Pairing, Source, Template, Unmatched, only_source, pair
 from podium.platform.jobs import TIMING_FILE, Runtime, file_runtime, job_runtime
 from podium.platform.metrics_file import CaseResult
 from podium.platform.submission import Submission
@@ -118,7 +126,6 @@ class DeclaredChallenge(Challenge[DeclaredTables, Sources, Sources, Mapping[str,
     def describe_reference(self, content: Mapping[str, object]) -> Description:
         parts = [value.describe(content[name]) for name, value in self.values.items()]
         return Description(
-            shapes=self.shapes(content),
             categories={key: text for part in parts for key, text in part.categories.items()},
             figures={key: number for part in parts for key, number in part.figures.items()},
             doubts=[doubt for part in parts for doubt in part.doubts],
@@ -159,13 +166,10 @@ class DeclaredChallenge(Challenge[DeclaredTables, Sources, Sources, Mapping[str,
         predictions: dict[str, dict[str, Source]] = {}
         refused: dict[str, str] = {}
         for names, pairing in groups:
-            for case, candidates in pairing.candidates.items():
-                try:
-                    source = one_prediction(candidates)[0].source
-                except Refused as refusal:
-                    refused.setdefault(case, str(refusal))
-                    continue
-                assert source is not None
+            found = collect(pairing, only_source)
+            for case, reason in found.refused.items():
+                refused.setdefault(case, reason)
+            for case, source in found.predictions.items():
                 predictions.setdefault(case, {}).update(dict.fromkeys(names, source))
         for case, sources in predictions.items():
             missing = [name for name in self._predicted if name not in sources]

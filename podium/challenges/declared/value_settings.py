@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal, Self, TypeVar
+from typing import Annotated, Any, ClassVar, Literal, Self, TypeVar
 
 from pydantic import Field, StrictBool, StrictInt, StrictStr, field_validator, model_validator
 
@@ -33,6 +33,9 @@ class ValueSettings(Settings):
     dataset, pointer         its place inside an HDF5 or a JSON file
     reference, reference_*   the same of the reference [the same place as the prediction's]
     """
+
+    not_needed: ClassVar[tuple[str, ...]] = ()
+    """Of `column` and `reference_column`: where a kind has other keys for the columns of a table."""
 
     kind: str
     title: Text | None = None
@@ -84,13 +87,9 @@ class ValueSettings(Settings):
             (self.table, self.column, "column"),
             (self.reference_table, self.reference_columns, "reference_column"),
         ):
-            if table is not None and not column and not self._has_other_columns(names):
+            if table is not None and not column and names not in self.not_needed:
                 raise ValueError(f"has a table but no {names}")
         return self
-
-    def _has_other_columns(self, names: str) -> bool:  # noqa: ARG002  (the interface)
-        """Whether a kind names the columns of a table by other keys."""
-        return False
 
     @property
     def is_predicted(self) -> bool:
@@ -256,13 +255,12 @@ class PointsSettings(ValueSettings):
     """Points or boxes. `unit` is that of their coordinates; only those of `names` count [all], and of these the
     `max_candidates` most confident."""
 
+    not_needed: ClassVar = ("column", "reference_column")  # a table has the columns x, y, z and so on
+
     kind: Literal["points", "boxes"]
     unit: Literal["mm", "index"]
     names: tuple[Text, ...] | None = None
     max_candidates: MaxCandidates = 1000
-
-    def _has_other_columns(self, names: str) -> bool:  # noqa: ARG002  (a table has the columns x, y, z and so on)
-        return True
 
 
 class TextSettings(ValueSettings):
@@ -277,14 +275,13 @@ class SurvivalSettings(ValueSettings):
     time_column, event_column   of the reference's table, or the keys of its JSON object [time, event]
     """
 
+    not_needed: ClassVar = ("reference_column",)
+
     kind: Literal["survival"]
     prediction: Literal["risk", "time"] = Field(description="risk: higher means an earlier event; time: a later one")
     time_column: Text = "time"
     event_column: Text = "event"
     range: Range | None = None
-
-    def _has_other_columns(self, names: str) -> bool:
-        return names == "reference_column"
 
 
 VALUE_MODELS: Mapping[str, type[ValueSettings]] = {

@@ -8,7 +8,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -96,9 +96,9 @@ class Value(ABC, Generic[SettingsT, PredictionT, ReferenceT]):
     def title(self) -> str:
         return self.settings.title or self.name.replace("_", " ")
 
-    @abstractmethod
     def read_reference(self, located: Located) -> ReferenceT:
-        """The reference, checked; Refused where it is wrong."""
+        """The reference, checked; Refused where it is wrong. By default it is read as a prediction is."""
+        return cast(ReferenceT, self.read_prediction(located, ExpectedPrediction()))
 
     @abstractmethod
     def read_prediction(self, located: Located, expected: ExpectedPrediction) -> PredictionT:
@@ -135,6 +135,11 @@ def check_geometry(name: str, found: Geometry | None, expected: ExpectedPredicti
     expected.warnings.append(sentence)
 
 
+def array_spacing(geometry: Geometry | None, axes: int) -> tuple[float, ...]:
+    """In array order (z, y, x) and mm; 1 for every axis where the format has none."""
+    return (1.0,) * axes if geometry is None else tuple(reversed(geometry.spacing))[-axes:]
+
+
 AnyValueKind = Value[Any, Any, Any]
 
 
@@ -143,17 +148,14 @@ AnyValueKind = Value[Any, Any, Any]
 
 @dataclass(frozen=True, eq=False)
 class LabelImage:
-    """Labels in the first spelling of the settings; `spacing` in array order and mm, None where the format has none."""
+    """Labels in the first spelling of the settings."""
 
     labels: NDArray[Any]
     geometry: Geometry | None
 
     @property
     def spacing(self) -> tuple[float, ...]:
-        """In array order (z, y, x); 1 for every axis where the format has none."""
-        if self.geometry is None:
-            return (1.0,) * self.labels.ndim
-        return tuple(reversed(self.geometry.spacing))[-self.labels.ndim :]
+        return array_spacing(self.geometry, self.labels.ndim)
 
     @property
     def diagonal_mm(self) -> float:
@@ -276,10 +278,6 @@ class ContinuousImage:
 
 class ImageValue(Value[ImageSettings, ContinuousImage, ContinuousImage]):
     """One continuous image per case, of the size of the reference."""
-
-    def read_reference(self, located: Located) -> ContinuousImage:
-        pixels, geometry = located.image(shape=None)
-        return ContinuousImage(self._checked(pixels, located.label), geometry)
 
     def read_prediction(self, located: Located, expected: ExpectedPrediction) -> ContinuousImage:
         pixels, geometry = located.image(shape=expected.shape)
@@ -408,9 +406,6 @@ class DetectionMapValue(Value[DetectionMapSettings, ContinuousImage, ContinuousI
 class NumberValue(Value[NumberSettings, float, float]):
     """A finite number."""
 
-    def read_reference(self, located: Located) -> float:
-        return number_within(located, self.settings.range)
-
     def read_prediction(self, located: Located, expected: ExpectedPrediction) -> float:
         return number_within(located, self.settings.range)
 
@@ -499,9 +494,6 @@ class ProbabilityValue(_OfClasses[ProbabilitySettings, Mapping[str, float]]):
 
 class TextValue(Value[TextSettings, str, str]):
     """UTF-8 text."""
-
-    def read_reference(self, located: Located) -> str:
-        return located.text()
 
     def read_prediction(self, located: Located, expected: ExpectedPrediction) -> str:
         return located.text()

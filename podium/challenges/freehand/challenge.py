@@ -15,12 +15,12 @@ from podium.challenges.freehand.reading import (
     CALIBRATION_FILE,
     PIXEL_SETS,
     ComparedField,
-    ExpectedSizes,
     FreehandPrediction,
     FreehandReference,
     ReferenceScan,
     doubts_about_calibration,
     doubts_about_path,
+    expected_shapes,
     frame_errors,
     open_arrays,
     path_length_mm,
@@ -127,7 +127,6 @@ class FreehandChallenge(Challenge[FreehandTables, FreehandPrediction, FreehandRe
 
     def describe_reference(self, content: ReferenceScan) -> Description:
         return Description(
-            shapes=self.shapes(content),
             figures={
                 "frames": len(content.tool_to_camera),
                 "landmarks": len(content.landmarks),
@@ -137,8 +136,7 @@ class FreehandChallenge(Challenge[FreehandTables, FreehandPrediction, FreehandRe
         )
 
     def shapes(self, content: ReferenceScan) -> Shapes:
-        fields, landmarks = (content.frames, 3, self.grid.pixels), (3, len(content.landmarks))
-        return {"GP": fields, "GL": landmarks, "LP": fields, "LL": landmarks}
+        return expected_shapes(content, self.grid)
 
     # Predictions
 
@@ -179,9 +177,8 @@ class FreehandChallenge(Challenge[FreehandTables, FreehandPrediction, FreehandRe
     ) -> Sequence[str]:
         """Compares the fields with no displacement at all: whether they are finite and can be measured. The calibration
         is a part of the references, so a pixel is taken for a millimetre."""
-        expected = ExpectedSizes.of(shapes) if shapes else None
-        with np.errstate(over="ignore", invalid="ignore"), open_arrays(prediction, expected) as source:
-            found = read_scan_prediction(source, expected, name=prediction.label)
+        with np.errstate(over="ignore", invalid="ignore"), open_arrays(prediction, shapes) as source:
+            found = read_scan_prediction(source, shapes, name=prediction.label)
             fields = [found.pixels(level, np.eye(4)) for level in PIXEL_SETS]
             streams = list(found.fields.values())
             # A frame of another size counts as one row.
@@ -198,12 +195,12 @@ class FreehandChallenge(Challenge[FreehandTables, FreehandPrediction, FreehandRe
     def compare(self, prediction: FreehandPrediction, expected: ReferenceScan) -> FreehandCase:
         levels = ("global", "local")
         largest = identity_errors(expected, self.grid, threads=self.threads)
-        sizes = ExpectedSizes(expected.frames, self.grid.pixels, len(expected.landmarks))
+        shapes = self.shapes(expected)
         with (
             np.errstate(over="ignore", invalid="ignore"),  # values too large for float64 are refused below
-            open_arrays(prediction, sizes) as source,
+            open_arrays(prediction, shapes) as source,
         ):
-            found = read_scan_prediction(source, sizes, name=prediction.label)
+            found = read_scan_prediction(source, shapes, name=prediction.label)
             errors, (global_frames, local_frames) = scan_errors(
                 expected,
                 self.grid,

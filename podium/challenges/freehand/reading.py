@@ -29,6 +29,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from podium.challenges.ground_truth import Shapes
 from podium.errors import Refused
 from podium.figures import LARGEST_FIGURE
 from podium.metrics import Floats
@@ -134,15 +135,11 @@ def _read_calibration(file: SafeFile) -> tuple[Floats, Floats]:
     if len(lines) != 10:
         raise Refused(f"'{file.name}' must hold a header and four rows, twice; it has {len(lines)} lines.")
     try:
-        matrices = [
-            np.array([[float(value) for value in line.split(",")] for line in lines[first : first + 4]])
-            for first in (1, 6)
-        ]
-    except ValueError:
+        rows = [[float(value) for value in line.split(",")] for line in (*lines[1:5], *lines[6:])]
+        matrices = np.array(rows).reshape(2, 4, 4)
+    except ValueError:  # also where a row has more or fewer numbers
         raise Refused(f"'{file.name}' holds a row that is not four numbers.") from None
-    if any(matrix.shape != (4, 4) for matrix in matrices):
-        raise Refused(f"'{file.name}' holds a row that is not four numbers.")
-    checked = _checked_transforms(np.stack(matrices), f"'{file.name}'")
+    checked = _checked_transforms(matrices, f"'{file.name}'")
     _check_invertible(checked[1:], f"'{file.name}'")
     return checked[0], checked[1]
 
@@ -249,25 +246,10 @@ class FreehandPrediction:
         return f"{PurePosixPath(next(iter(self.source.values())).name).parent}/"
 
 
-@dataclass(frozen=True)
-class ExpectedSizes:
-    """Required sizes of the sets; `landmarks` is None if any number is allowed."""
-
-    frames: int
-    pixels: int
-    landmarks: int | None
-
-    def field(self) -> FieldShape:
-        return self.frames, 3, self.pixels
-
-    @classmethod
-    def of(cls, shapes: Mapping[str, tuple[int, ...]]) -> "ExpectedSizes":
-        frames, _, pixels = shapes["GP"]
-        return cls(frames, pixels, shapes["GL"][1])
-
-    def max_bytes(self) -> int:
-        """Size limit of a file: both fields in float64, uncompressed."""
-        return 2 * 8 * math.prod(self.field()) + _SLACK_BYTES
+def expected_shapes(scan: ReferenceScan, grid: PixelGrid) -> Shapes:
+    """The shapes that the four sets of a prediction must have."""
+    fields, landmarks = (scan.frames, 3, grid.pixels), (3, len(scan.landmarks))
+    return {"GP": fields, "GL": landmarks, "LP": fields, "LL": landmarks}
 
 
 @dataclass(frozen=True)
@@ -292,7 +274,7 @@ class ScanPrediction:
 
 
 @contextmanager
-def open_arrays(prediction: FreehandPrediction, expected: ExpectedSizes | None) -> Iterator[ArraySource]:
+def open_arrays(prediction: FreehandPrediction, expected: Shapes | None) -> Iterator[ArraySource]:
     """The arrays of a prediction, from any supported container; its content decides, not its name."""
     source = prediction.source
     if isinstance(source, Job):
@@ -301,7 +283,8 @@ def open_arrays(prediction: FreehandPrediction, expected: ExpectedSizes | None) 
         yield NpyFiles(source)
         return
     start = source.first_bytes(len(SIGNATURE))
-    limit = expected.max_bytes() if expected else _LARGEST_FILE_BYTES
+    # Both fields in float64, uncompressed.
+    limit = 2 * 8 * math.prod(expected["GP"]) + _SLACK_BYTES if expected else _LARGEST_FILE_BYTES
     if start == SIGNATURE:
         with open_hdf5(source, max_bytes=limit) as opened:
             yield opened
@@ -312,17 +295,20 @@ def open_arrays(prediction: FreehandPrediction, expected: ExpectedSizes | None) 
         raise Refused(f"The content of '{source.name}' is neither HDF5 nor a zip of .npy arrays (.npz).")
 
 
-def read_scan_prediction(source: ArraySource, expected: ExpectedSizes | None, *, name: str) -> ScanPrediction:
+def read_scan_prediction(source: ArraySource, expected: Shapes | None, *, name: str) -> ScanPrediction:
     """Find and check all sets; `name` is that of the scan's folder or file."""
     found = [array for array in ARRAYS if source.has(array)]
     _check_complete(found, source, name)
-    expected = expected or _declared_sizes(source, found)
-    transforms = _transforms(source, found, expected)
+    expected = expected or {"GP": _declared_shape(source, found)}
+    frames, _, pixels = expected["GP"]
+    transforms = _transforms(source, found, frames)
     fields = {
-        level: source.frames(array, shape=expected.field()) for level, array in PIXEL_SETS.items() if array in found
+        level: source.frames(array, shape=(frames, 3, pixels)) for level, array in PIXEL_SETS.items() if array in found
     }
     landmarks = {
-        level: _landmarks(source, array, expected.landmarks) for level, array in LANDMARK_SETS.items() if array in found
+        level: _landmarks(source, array, expected.get(array))
+        for level, array in LANDMARK_SETS.items()
+        if array in found
     }
     return ScanPrediction(fields, landmarks, transforms)
 
@@ -341,22 +327,22 @@ def _check_complete(found: list[str], source: ArraySource, name: str) -> None:
     )
 
 
-def _declared_sizes(source: ArraySource, found: list[str]) -> ExpectedSizes:
-    """Sizes of the first set, which the others must match if no sizes are expected."""
+def _declared_shape(source: ArraySource, found: list[str]) -> FieldShape:
+    """The shape of the first field, which the others must match if no shape is expected."""
     frames = [source.shape(array)[:1] for array in found if array not in LANDMARK_SETS.values()]
     pixels = [source.shape(array)[2:3] for array in found if array in PIXEL_SETS.values()]
     (count,), (size,) = frames[0] or (1,), (pixels[0] if pixels else ()) or (1,)
-    return ExpectedSizes(count, size, landmarks=None)
+    return count, 3, size
 
 
-def _transforms(source: ArraySource, found: list[str], expected: ExpectedSizes) -> dict[str, Floats]:
+def _transforms(source: ArraySource, found: list[str], frames: int) -> dict[str, Floats]:
     """The given transforms, and those derived from them where a set that is not given needs them."""
     given: dict[str, Floats] = {}
     for level, array in TRANSFORM_SETS.items():
         if array in found:
             label = source.label(array)
-            check_shape(label, source.shape(array), (expected.frames, 4, 4))
-            given[level] = _checked_transforms(source.read(array, shape=(expected.frames, 4, 4)), label)
+            check_shape(label, source.shape(array), (frames, 4, 4))
+            given[level] = _checked_transforms(source.read(array, shape=(frames, 4, 4)), label)
     for level, other in (("global", "local"), ("local", "global")):
         needed = PIXEL_SETS[level] not in found or LANDMARK_SETS[level] not in found
         if needed and level not in given:
@@ -375,9 +361,9 @@ def _derived(level: str, transforms: Floats, label: str) -> Floats:
     return derived
 
 
-def _landmarks(source: ArraySource, array: str, count: int | None) -> Floats:
+def _landmarks(source: ArraySource, array: str, expected: tuple[int, ...] | None) -> Floats:
     label, shape = source.label(array), source.shape(array)
-    check_shape(label, shape, (3, count if count is not None else (shape[1] if len(shape) == 2 else 1)))
+    check_shape(label, shape, expected or (3, shape[1] if len(shape) == 2 else 1))
     values: NDArray[Any] = source.read(array, shape=shape)
     if values.dtype.kind not in "fiu":
         raise Refused(f"{label} holds no numbers.")

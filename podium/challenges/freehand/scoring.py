@@ -14,7 +14,7 @@ from podium.challenges.freehand.reading import ComparedField, ReferenceScan, fra
 from podium.challenges.settings import Positive, Settings, Slug, Tables
 from podium.figures import Figures
 from podium.metrics import Floats
-from podium.metrics.aggregation import mean_of
+from podium.metrics.aggregation import mean_of, rounded
 from podium.metrics.declaration import CaseMetric, Curve, Formula, GivenFigure, Scoreboard, Values
 from podium.metrics.displacement import (
     CATEGORIES,
@@ -221,7 +221,7 @@ def scoreboard(settings: FreehandSettings) -> Scoreboard[FreehandCase]:
         ),
         formulas=(
             *(Formula(path=f"as_written.{name}", direction="lower", compute=_as_written(name)) for name in CATEGORIES),
-            Formula(path="score", title="Final score", compute=lambda values: _rounded(values["final_score"])),
+            Formula(path="score", title="Final score", compute=lambda values: rounded(values["final_score"], 3)),
             Formula(path="ranking_score", title="Ranking score", compute=_ranking_score),
         ),
         leaderboard=(
@@ -235,12 +235,6 @@ def scoreboard(settings: FreehandSettings) -> Scoreboard[FreehandCase]:
 
 def _as_written(name: str) -> Callable[[Values], Floats]:
     return lambda values: 1 - values[name]
-
-
-def _rounded(values: Floats) -> Floats:
-    """To 3 decimals as Python rounds the exact binary value: numpy scales first, which can lift a figure over the
-    half."""
-    return np.array([round(value, 3) for value in values.ravel().tolist()]).reshape(values.shape)
 
 
 def _ranking_score(values: Values) -> Floats:

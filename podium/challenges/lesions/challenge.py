@@ -126,7 +126,6 @@ class LesionsChallenge(Challenge[LesionsTables, LesionsPrediction, SafeFile, Les
     def describe_reference(self, content: LesionReference) -> Description:
         spacing = content.geometry.spacing
         return Description(
-            shapes=self.shapes(content),
             categories={"reference": _EMPTY if content.is_empty else "with lesions"},
             figures={
                 "lesions": content.lesions.count,

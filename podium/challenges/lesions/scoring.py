@@ -4,6 +4,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import pairwise
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -174,7 +175,7 @@ def lesions_metrics(settings: LesionsSettings, engine: MetricEngine) -> list[Cas
             _area(f"auc_{name}_normalised", f"AUC-{title}, normalised", name, mean_height, highest=1.0)
             for name, title in both
         ),
-        *(_area(f"final_{name}", f"Final {title}", name, _last, highest=1.0) for name, title in both),
+        *(_area(f"final_{name}", f"Final {title}", name, itemgetter(-1), highest=1.0) for name, title in both),
     ]
     without = "where no reference has a lesion" if settings.empty_reference == "undefined" else ""
     return [
@@ -224,10 +225,6 @@ def _metric(
     """A figure of which more is better; missing cases have the same function."""
     declared = {"direction": "higher", "highest": 1.0, "worst": 0.0, **more}
     return CaseMetric(name=name, title=title, count=f"{name}.n", compute=compute, when_missing=compute, **declared)
-
-
-def _last(values: Sequence[float]) -> float:
-    return values[-1]
 
 
 def _volume(name: str, title: str, **functions: Any) -> CaseMetric[LesionsCase]:
@@ -307,7 +304,6 @@ def _pooled_f1(facts: str, **declared: Any) -> CohortMetric:
 def ranking_rule(settings: LesionsSettings) -> RankingRule:
     """Rank by mean AUC-Dice, rank by mean AUC-DMM, average the two ranks; per regime."""
     suffix = settings.ranked_suffix
-    names = ("auc_dice", "auc_dmm")
     titles = {"auc_dice": "AUC-Dice", "auc_dmm": "AUC-DMM"}
     return RankingRule(
         words="teams are ranked by mean AUC-Dice and by mean AUC-DMM, then by the mean of the two positions with "
@@ -315,13 +311,13 @@ def ranking_rule(settings: LesionsSettings) -> RankingRule:
         criteria=tuple(
             Criterion(
                 path=f"ranked.{name}.mean",
-                title=f"Mean {titles[name]}{', normalised' if suffix else ''}",
+                title=f"Mean {title}{', normalised' if suffix else ''}",
                 direction="higher",
                 weight=0.5,
                 absent_is_last=True,
             )
-            for name in names
+            for name, title in titles.items()
         ),
-        case_metrics=tuple(f"{name}{suffix}" for name in names),
+        case_metrics=tuple(f"{name}{suffix}" for name in titles),
         division="regime",
     )

@@ -21,7 +21,7 @@ from podium.errors import ConfigurationError
 from podium.figures import Figures
 from podium.metrics.declaration import Scoreboard
 from podium.metrics.text import tokens_of
-from podium.pairing import Candidate, Layout, Source, Template, one_prediction, pair
+from podium.pairing import Layout, Source, Template, only_source, pair
 from podium.platform.jobs import TIMING_FILE, Runtime
 from podium.platform.metrics_file import CaseResult
 from podium.platform.submission import Submission, SubmissionNames
@@ -97,7 +97,7 @@ class ReportsChallenge(Challenge[ReportsTables, Source, SafeFile, str, ReportsCa
         )
 
     def pair(self, submission: Submission, cases: Collection[str] | None) -> Collected[Source]:
-        return collect(pair(submission, self.layout, cases), _only_source)
+        return collect(pair(submission, self.layout, cases), only_source)
 
     def check_prediction(self, prediction: Source, shapes: Shapes | None, geometries: Geometries) -> Sequence[str]:  # noqa: ARG002  (text has none)
         return () if tokens_of(self.read(prediction)) else (EMPTY_REPORT,)
@@ -144,9 +144,3 @@ class ReportsChallenge(Challenge[ReportsTables, Source, SafeFile, str, ReportsCa
 
     def given(self, results: Sequence[CaseResult], runtime: Runtime) -> Mapping[str, float]:  # noqa: ARG002
         return {"radfact_known": 0}
-
-
-def _only_source(candidates: Sequence[Candidate]) -> Source:
-    source = one_prediction(candidates)[0].source
-    assert source is not None
-    return source

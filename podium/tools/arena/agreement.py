@@ -41,7 +41,7 @@ class RaterFigures:
     """votes, repeats      votes cast; how many of these were repeats
     unjudged            of the votes: "cannot judge"; every other figure leaves these out
     ties                of the votes, both good and both bad
-    left, left_p        of the decided votes; two-sided exact binomial test against a fair coin
+    left                of the decided votes
     consistent          repeats answered with the same method, or tie, as the first time
     agreeing            matchups that others judged too: answers like theirs, each other rater counted by itself
     kappa               Cohen's kappa with each other rater, mean weighted by shared matchups; None where undefined
@@ -56,7 +56,6 @@ class RaterFigures:
     unjudged: int
     ties: Proportion
     left: Proportion
-    left_p: float
     consistent: Proportion
     agreeing: Proportion
     kappa: float | None
@@ -117,7 +116,6 @@ def _figures(rater: str, mine: Sequence[Ballot], counts: PairCounts, agreements:
         repeats=sum(ballot.repeat for ballot in mine),
         unjudged=len(mine) - len(judged),
         **figures,
-        left_p=coin_p(left),
         agreeing=Proportion(
             count=sum(pair.agreeing for pair in agreements), total=sum(pair.shared for pair in agreements)
         ),

@@ -34,16 +34,6 @@ Reports = Mapping[tuple[str, str], str]  # by team and case
 
 
 @dataclass(frozen=True, kw_only=True)
-class CalibrationOptions:
-    """`judged_again` is another run of the judge on the same reports, with a separate cache."""
-
-    judged_again: Path | None = None
-    confidence: float = 0.95
-    replicates: int = 1000
-    seed: int = 0
-
-
-@dataclass(frozen=True, kw_only=True)
 class JudgedScores:
     """`scores[team][case]` are RadFact's F1 of single cases, None where the judge gave no verdict; all teams have the
     same cases, named as by `case_key`."""
@@ -62,8 +52,13 @@ class MeanEstimate:
     variance: float
 
 
-def calibrate(arena: Path, judged: Path, options: CalibrationOptions) -> Calibration:
-    """What the votes say about the judge. Raises UsageError if the arena and the files do not belong together."""
+def calibrate(  # noqa: PLR0913  (what `podium judge calibrate` is given)
+    arena: Path, judged: Path, *, judged_again: Path | None, confidence: float, replicates: int, seed: int
+) -> Calibration:
+    """What the votes say about the judge; `judged_again` is another run of it on the same reports, with another cache.
+
+    Raises UsageError if the arena and the files do not belong together.
+    """
     with closing(OpenArena(arena)) as opened:
         teams, ballots, closed = opened.methods, read_ballots(opened.store), opened.is_closed()
         reports = read_reports(opened.store)
@@ -79,12 +74,12 @@ def calibrate(arena: Path, judged: Path, options: CalibrationOptions) -> Calibra
     table = _table(scores, teams)
     seen, unrated = _beside_the_judge(votes, scores, reports)
     counts = [count_votes(seen), count_clinicians(ballots)]
-    if options.judged_again is not None:
-        again = read_judged(options.judged_again, teams)
+    if judged_again is not None:
+        again = read_judged(judged_again, teams)
         if again.cases != scores.cases:
-            raise UsageError(f"{judged} and {options.judged_again} hold different cases.")
+            raise UsageError(f"{judged} and {judged_again} hold different cases.")
         counts.append(count_judge_twice(table, _table(again, teams), scores.cases))
-    estimates = _estimates(votes, teams, scores.cases, table, confidence=options.confidence)
+    estimates = _estimates(votes, teams, scores.cases, table, confidence=confidence)
     voted = {vote.case for vote in votes}
     silent = [team for team in teams if team not in {each.name for each in estimates}]
     return Calibration(
@@ -94,10 +89,10 @@ def calibrate(arena: Path, judged: Path, options: CalibrationOptions) -> Calibra
         raters=len({vote.rater for vote in votes}),
         voted_cases=len(voted),
         cases=len(scores.cases),
-        confidence=options.confidence,
-        replicates=options.replicates,
-        seed=options.seed,
-        figures=measure(counts, replicates=options.replicates, seed=options.seed, confidence=options.confidence),
+        confidence=confidence,
+        replicates=replicates,
+        seed=seed,
+        figures=measure(counts, replicates=replicates, seed=seed, confidence=confidence),
         teams=tuple(sorted(estimates, key=lambda team: (-team.by_both, team.name))),
         notes=tuple(_notes(voted=len(voted), closed=closed, unrated=unrated, silent=silent)),
     )

@@ -10,7 +10,7 @@ import secrets
 import sqlite3
 import time
 from collections.abc import Callable, Collection, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
@@ -78,7 +78,7 @@ def invite(store: Store, settings: ArenaSettings, guest: str | Guest, *, matchup
         known = connection.execute(
             "SELECT id, revoked_at IS NOT NULL FROM raters WHERE role = 'rater' AND name = ?", (name,)
         ).fetchone()
-        rater = _link(connection, Guest(name=name, email=guest.email, language=guest.language), "rater", token)
+        rater = _link(connection, replace(guest, name=name), "rater", token)
         if known is not None:
             remarks.append(f"{name} was invited before: the older link is revoked, the votes are kept.")
             if known[1]:
@@ -300,6 +300,5 @@ def links_csv(invited: Iterable[tuple[Guest, Invitation]]) -> str:
     text = io.StringIO()
     writer = csv.writer(text)
     writer.writerow(("name", "e-mail", "language", "link"))
-    for guest, invitation in invited:
-        writer.writerow((invitation.name, guest.email, guest.language, invitation.link))
+    writer.writerows((one.name, guest.email, guest.language, one.link) for guest, one in invited)
     return text.getvalue()

@@ -3,13 +3,13 @@
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from podium.errors import listed
 from podium.tools.arena.store import Ballot, VoteAnswer
+from podium.tools.ranking.wording import Interval
 
 INITIAL = 1000.0
 SCALE = 400.0
@@ -247,21 +247,16 @@ def _why_no_plain_fit(counts: PairCounts) -> str:
 # Source: B. Efron, The Annals of Statistics 7, 1979.
 
 
-class Interval(NamedTuple):
-    low: float
-    high: float
-
-
 @dataclass(frozen=True, kw_only=True)
-class Intervals:
-    """`of` a team; None where the votes do not determine it: a team without votes, or all votes on one case.
+class RatingIntervals:
+    """`by_team` has None where the votes do not determine an interval: a team without votes, or all votes on one case.
 
     cases                     with votes, from which the replicates were drawn
     replicates, virtual_draws how many there were, and in how many of them the plain fit does not exist, so that half a
                               virtual draw was added to every pair
     """
 
-    of: dict[str, Interval | None]
+    by_team: dict[str, Interval | None]
     cases: int
     replicates: int
     virtual_draws: int
@@ -269,13 +264,13 @@ class Intervals:
 
 def bootstrap_intervals(
     ballots: Iterable[Ballot], methods: Sequence[str], *, replicates: int, confidence: float, seed: int
-) -> Intervals:
+) -> RatingIntervals:
     votes = counted(ballots)
     cases: dict[str, list[Ballot]] = {}
     for vote in votes:
         cases.setdefault(vote.case, []).append(vote)
     if len(cases) < 2:
-        return Intervals(of=dict.fromkeys(methods), cases=len(cases), replicates=0, virtual_draws=0)
+        return RatingIntervals(by_team=dict.fromkeys(methods), cases=len(cases), replicates=0, virtual_draws=0)
     by_case = np.stack([count_pairs(cases[case], methods).points for case in sorted(cases)])
     drawn = np.random.default_rng(seed).multinomial(len(cases), np.full(len(cases), 1 / len(cases)), size=replicates)
     points = np.tensordot(drawn, by_case, axes=1)
@@ -284,9 +279,9 @@ def bootstrap_intervals(
     tails = (1 - confidence) / 2, (1 + confidence) / 2
     low, high = np.quantile(ratings, tails, axis=0)
     seen = {method for vote in votes for method in (vote.left, vote.right)}
-    return Intervals(
-        of={
-            method: Interval(float(low[index]), float(high[index])) if method in seen else None
+    return RatingIntervals(
+        by_team={
+            method: (float(low[index]), float(high[index])) if method in seen else None
             for index, method in enumerate(methods)
         },
         cases=len(cases),

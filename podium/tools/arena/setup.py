@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from podium.challenges.reports.challenge import ReportsChallenge
@@ -43,7 +44,7 @@ _HABITS = {
     "small letters throughout": re.compile(r"\A[^A-Z]*[a-z][^A-Z]*\Z"),
     "Markdown": re.compile(r"\*\*|__|^\|", re.MULTILINE),
 }
-_MOST_NAMED = 3
+_some = partial(listed, most=3)  # the first few by name, the others by number
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -131,7 +132,7 @@ def _notes(team: str, texts: Mapping[str, str], problems: Mapping[str, str]) -> 
     mixed = {case: words for case, text in sorted(texts.items()) if (words := mixed_script_words(text))}
     if mixed:
         first = next(iter(mixed.values()))[0]
-        yield f"'{team}': letters of different alphabets are mixed in words of {_some(mixed)}, first in '{first}'."
+        yield f"'{team}': letters of different alphabets are mixed in words of {_some([*mixed])}, first in '{first}'."
     long = [case for case, text in sorted(texts.items()) if len(text) > LONGEST_REPORT]
     if long:
         yield f"'{team}': reports of {_some(long)} are cut after {LONGEST_REPORT:,} characters."
@@ -178,13 +179,6 @@ def mask_names(texts: Mapping[str, Mapping[str, str]]) -> tuple[dict[str, dict[s
                 masked[team] |= {case: pattern.sub(MASK, masked[team][case]) for case in of_team}
             notes.append(f"'{name}' appears in reports of {_some(cases)} and is shown as {MASK} there.")
     return masked, notes
-
-
-def _some(cases: Collection[str]) -> str:
-    """The first few by name, the others by number."""
-    named = list(cases)[:_MOST_NAMED]
-    rest = len(cases) - len(named)
-    return listed([*named, f"{rest} more"] if rest else named)
 
 
 # The finalists: the best teams of a ranking, and the files of their submissions.

@@ -130,7 +130,7 @@ def _stopped(votes: Sequence[Ballot], names: Sequence[str], rules: ArenaSettings
     intervals = bootstrap_intervals(
         votes, names, replicates=rules.bootstraps, confidence=rules.confidence, seed=rules.seed
     )
-    if intervals_separate(bradley_terry(votes, names).ratings, intervals.of).met:
+    if intervals_separate(bradley_terry(votes, names).ratings, intervals.by_team).met:
         return "apart"
     return "budget" if len(votes) >= rules.vote_budget else None
 

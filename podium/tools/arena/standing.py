@@ -1,21 +1,16 @@
 """The standing of the teams: ratings with intervals, ranks and tied groups, the stop rule, and arena.json."""
 
-import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 from itertools import combinations, pairwise
 from typing import Literal, NamedTuple, TypeAlias
-
-from pydantic import TypeAdapter
 
 from podium import __version__
 from podium.errors import listed
 from podium.tools.arena.agreement import ArenaAgreement, arena_agreement
 from podium.tools.arena.ratings import (
     BradleyTerry,
-    Interval,
-    Intervals,
+    RatingIntervals,
     averaged_elo,
     bootstrap_intervals,
     bradley_terry,
@@ -25,6 +20,7 @@ from podium.tools.arena.ratings import (
 )
 from podium.tools.arena.settings import ArenaSettings
 from podium.tools.arena.store import Ballot
+from podium.tools.ranking.wording import Interval
 
 RatingName: TypeAlias = Literal["elo-averaged", "elo", "bradley-terry"]
 TITLES: dict[RatingName, str] = {"elo-averaged": "averaged Elo", "elo": "Elo", "bradley-terry": "Bradley-Terry"}
@@ -102,16 +98,16 @@ def standing(
     }
     order = sorted(methods, key=lambda name: (-round(ratings[by][name] / _SAME), name))
     counts = count_pairs(votes, order)
-    groups = tied_groups(order, intervals.of)
+    groups = tied_groups(order, intervals.by_team)
     teams = tuple(
         TeamStanding(
             name=name,
-            rank=rank_of(name, intervals.of),
+            rank=rank_of(name, intervals.by_team),
             group=groups[name],
             elo=ratings["elo"][name],
             elo_averaged=ratings["elo-averaged"][name],
             bradley_terry=ratings["bradley-terry"][name],
-            interval=intervals.of[name],
+            interval=intervals.by_team[name],
             votes=int(counts.votes[row].sum()),
             wins=int(counts.wins[row].sum()),
             losses=int(counts.wins[:, row].sum()),
@@ -170,7 +166,7 @@ def tied_groups(order: Sequence[str], intervals: Mapping[str, Interval | None]) 
 
 
 def _above(one: Interval | None, other: Interval | None) -> bool:
-    return one is not None and other is not None and one.low > other.high
+    return one is not None and other is not None and one[0] > other[1]
 
 
 def _disagreements(teams: Iterable[TeamStanding]) -> Iterator[str]:
@@ -188,7 +184,7 @@ def _puts(ratings: Sequence[RatingName], first: TeamStanding, second: TeamStandi
     return f"{listed(shown)} {'put' if len(shown) > 1 else 'puts'} {first.name} before {second.name}"
 
 
-def _notes(teams: Sequence[TeamStanding], fit: BradleyTerry, intervals: Intervals) -> Iterator[str]:
+def _notes(teams: Sequence[TeamStanding], fit: BradleyTerry, intervals: RatingIntervals) -> Iterator[str]:
     if not intervals.cases:
         yield "There is no vote yet: every rating has its initial value."
         return
@@ -384,14 +380,3 @@ def arena_result(  # noqa: PLR0913  (votes, rules, and what goes with them)
         agreement=arena_agreement(ballots, methods),
         stop_rule=rule,
     )
-
-
-def result_to_json(result: ArenaResult) -> str:
-    """The content of arena.json; equal results give equal bytes."""
-    document = result_adapter().dump_python(result, mode="json")
-    return json.dumps(document, indent=2, sort_keys=True, allow_nan=False, ensure_ascii=False) + "\n"
-
-
-@cache
-def result_adapter() -> TypeAdapter[ArenaResult]:
-    return TypeAdapter(ArenaResult)

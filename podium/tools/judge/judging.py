@@ -24,7 +24,7 @@ from typing import Any, TypeVar
 from podium.challenges.reports.files import EMPTY_REPORT, ClinicalRule, FinalWeights
 from podium.errors import PodiumError
 from podium.execution.executor import ProgressFactory
-from podium.metrics.aggregation import mean_of
+from podium.metrics.aggregation import harmonic_mean, mean_of
 from podium.tools.judge.asking import CallFailed, Meter
 from podium.tools.judge.engine import Engine, Findings, FindingVerdict, clean
 
@@ -174,11 +174,6 @@ def _run_stage(  # noqa: PLR0913
 
 
 # RadFact's figures: a row per case, and the aggregates.
-
-
-def harmonic_mean(precision: float, recall: float) -> float:
-    """2PR / (P + R), 0 where both are 0."""
-    return 2 * precision * recall / (precision + recall) if precision + recall else 0.0
 
 
 @dataclass(frozen=True, kw_only=True)

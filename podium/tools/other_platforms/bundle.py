@@ -13,7 +13,7 @@ from podium.challenges.ground_truth import CHALLENGE_FILE, METRICS_CODE, REFEREN
 from podium.errors import GroundTruthError, UsageError
 from podium.platform.leaderboard import Column
 from podium.readers.files import list_files
-from podium.tools.other_platforms.results import LONGEST_KEY, flat_keys, to_yaml
+from podium.tools.other_platforms.results import LONGEST_KEY, flat_keys, shortened, to_yaml
 from podium.tools.report.png import png_file
 
 _TIME_LIMIT_SECONDS = 3600  # as Grand Challenge; Codabench's own default of 600 is for small tables
@@ -120,8 +120,7 @@ def _columns(columns: Sequence[Column]) -> list[dict[str, Any]]:
     keys = flat_keys([column.path for column in columns])
     return [
         {
-            # The limit of keys is that of titles too.
-            "title": column.title if len(column.title) <= LONGEST_KEY else f"{column.title[: LONGEST_KEY - 3]}...",
+            "title": shortened(column.title, LONGEST_KEY),  # the limit of keys is that of titles too
             "key": keys[column.path],
             "index": index,
             "sorting": column.order,

@@ -170,7 +170,7 @@ def validate_submission(
     except SubmissionError as error:
         problems, is_usable = [str(error)], False
     status: Status = "VALIDATED" if is_usable else "INVALID"
-    _write(results, {"validation_status": status, "validation_errors": _shortened("\n".join(problems))}, status=status)
+    _write(results, {"validation_status": status, "validation_errors": shortened("\n".join(problems))}, status=status)
     return status
 
 
@@ -199,7 +199,7 @@ def evaluate_for_orca(
             figures = {**leaderboard_figures(published), **counts}
             status, errors = "SCORED", ""
         except SubmissionError as error:
-            errors = _shortened(str(error))
+            errors = shortened(str(error))
     _write(results, {**found, "score_status": status, "score_errors": errors, **figures}, status=status)
     return status
 
@@ -239,8 +239,8 @@ def _write(results: Path, content: Mapping[str, Any], *, status: Status) -> None
         raise UsageError(f"The results cannot be written: {error.strerror}.", detail=str(results)) from None
 
 
-def _shortened(errors: str) -> str:
-    return errors if len(errors) <= _LONGEST_ERRORS else f"{errors[: _LONGEST_ERRORS - 3]}..."
+def shortened(text: str, longest: int = _LONGEST_ERRORS) -> str:
+    return text if len(text) <= longest else f"{text[: longest - 3]}..."
 
 
 # The leaderboard's figures under flat names, for platforms without nested figures.

@@ -17,6 +17,7 @@ from podium.challenges.board import Criterion, RankingRule
 from podium.errors import UsageError, first_problem, read_given
 from podium.figures import Figures
 from podium.metrics import Floats
+from podium.metrics.aggregation import rounded
 from podium.metrics.declaration import Direction
 from podium.metrics.resampling import Resamples
 from podium.tools.ranking.facts import Facts, figure_at
@@ -70,7 +71,7 @@ def rank_by_case(facts: Facts, rule: RankingRule, resamples: Resamples) -> Schem
         if name not in facts.tables:
             raise MissingFigure(f"{facts.labels[0]} has no per-case values of '{name}', which teams are ranked by.")
         table = facts.tables[name]
-        values = _rounded(table.values[:, table.defined], criterion.decimals)
+        values = rounded(table.values[:, table.defined], criterion.decimals)
         kept = resamples.only(table.defined)
         total += kept.total(case_positions(values, criterion.direction).T)
         count += kept.sizes[:, None]
@@ -83,18 +84,11 @@ def _compared(criteria: Sequence[Criterion], figures: Mapping[str, Floats]) -> l
     """The values that are compared: rounded, and last where a figure that may be absent is absent."""
     found = []
     for each in criteria:
-        values = _rounded(figures[each.path], each.decimals)
+        values = rounded(figures[each.path], each.decimals)
         if each.absent_is_last:
             values = np.where(np.isnan(values), _LAST[each.direction], values)
         found.append(RankedFigure(values, each.direction, each.title, each.weight))
     return found
-
-
-def _rounded(values: Floats, decimals: int | None) -> Floats:
-    """Rounded as Python rounds, by the exact binary value: NumPy scales first and can round a figure up by mistake."""
-    if decimals is None:
-        return values
-    return np.array([round(value, decimals) for value in values.ravel().tolist()]).reshape(values.shape)
 
 
 # The arena: arena.json has the ratings that decide among the finalists, and the votes behind them.

@@ -17,7 +17,7 @@ from podium.errors import UsageError, first_problem
 from podium.metrics import Floats
 from podium.metrics.declaration import Direction
 from podium.packages import pandas
-from podium.platform.metrics_file import Status, html_table
+from podium.platform.metrics_file import Status, html_table, titled_schema
 from podium.tools.ranking.calibration import Calibration, Strict
 from podium.tools.ranking.wording import Interval
 
@@ -387,11 +387,7 @@ def ranking_from_json(text: str | bytes, *, name: str = "ranking.json") -> Ranki
 def class_schema(adapter: TypeAdapter[Any], file: str) -> dict[str, Any]:
     """The JSON Schema of a file, derived from its classes; `python -m podium.tools.ranking.result` prints that of
     ranking.json."""
-    return {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        **adapter.json_schema(mode="serialization"),
-        "title": f"{file} as Podium writes it",
-    }
+    return titled_schema(adapter.json_schema(mode="serialization"), file)
 
 
 @cache
@@ -399,8 +395,8 @@ def ranking_adapter() -> TypeAdapter[Ranking]:
     return TypeAdapter(Ranking)
 
 
-def json_text(result: Calibration | Consensus, *, indent: int) -> str:
-    """The content of calibration.json or consensus.json, the same bytes for the same result."""
+def json_text(result: object, *, indent: int) -> str:
+    """The content of arena.json, calibration.json or consensus.json, the same bytes for the same result."""
     document = TypeAdapter(type(result)).dump_python(result, mode="json")
     return json.dumps(document, indent=indent, sort_keys=True, allow_nan=False, ensure_ascii=False) + "\n"
 

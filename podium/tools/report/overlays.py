@@ -23,6 +23,7 @@ from podium.challenges.pictures import LabelledVolume, Overlay
 from podium.errors import UsageError
 from podium.evaluation import Task, find_challenge, prepare
 from podium.execution.executor import Executor
+from podium.metrics.overlap import bounding_box
 from podium.platform.privacy import pseudonym
 from podium.platform.submission import open_submission
 from podium.readers.files import SafeFile, list_files
@@ -261,7 +262,10 @@ def packed_volume(volume: LabelledVolume) -> dict[str, Any]:
         members.setdefault(tuple(name for name, each in volume.regions.items() if number in each), []).append(number)
     shape, geometry = volume.reference.shape, volume.geometry
     spacing = np.array(geometry.spacing[::-1] if geometry else (1.0,) * 3)
-    ends = _bounding_box(np.isin(volume.prediction, labels) | np.isin(volume.reference, labels))
+    labelled = bounding_box(np.isin(volume.prediction, labels) | np.isin(volume.reference, labels))
+    box = labelled or tuple(slice(0, length) for length in shape)
+    margins = [(side.start - _MARGIN, side.stop + _MARGIN) for side in box]
+    ends = [(max(0, start), min(length, stop)) for (start, stop), length in zip(margins, shape, strict=True)]
     steps = np.ones(3, int)
     while math.prod(-(-(stop - start) // step) for (start, stop), step in zip(ends, steps, strict=True)) > _MOST_VOXELS:
         steps[np.argmin(spacing * steps)] += 1
@@ -296,17 +300,6 @@ def packed_volume(volume: LabelledVolume) -> dict[str, Any]:
 def _by_axis(numbers: Sequence[int] | NDArray[Any]) -> str:
     """`columns × rows × slices`."""
     return " × ".join(str(number) for number in reversed(numbers))
-
-
-def _bounding_box(mask: NDArray[np.bool_]) -> list[tuple[int, int]]:
-    """First and last index by axis with a margin; all of the array where nothing is set."""
-    if not mask.any():
-        return [(0, length) for length in mask.shape]
-    ends = []
-    for axis, length in enumerate(mask.shape):
-        found = np.flatnonzero(mask.any(axis=tuple(other for other in range(mask.ndim) if other != axis)))
-        ends.append((max(0, int(found[0]) - _MARGIN), min(length, int(found[-1]) + 1 + _MARGIN)))
-    return ends
 
 
 def _packed(values: NDArray[np.uint8]) -> str:

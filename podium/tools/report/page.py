@@ -181,7 +181,8 @@ def write_report(report: Report, path: Path) -> None:
 
 
 def _pdf(svg: str) -> bytes:
-    """Resources are listed in the order of a hash map, another in every run; sorted, no offset in the file moves."""
+    """Resources are listed in the order of a hash map, another in every run: they are sorted, which moves no offset in
+    the file. PDFs with one font then have the same bytes in every run; with two fonts, their order varies."""
     import vl_convert
 
     lines = re.compile(rb"(?:[ ]+/[a-z]+\d+ \d+ 0 R\n)+")

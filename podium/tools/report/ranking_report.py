@@ -200,10 +200,7 @@ def _scheme_taus(ranking: Ranking) -> Table | None:
     if len(ranking.schemes) < 2 or not ranking.scheme_taus:
         return None
     titles = [scheme.title for scheme in ranking.schemes]
-    rows = [
-        (title, *(NOTHING if tau is None else fixed(tau, 2) for tau in row))
-        for title, row in zip(titles, ranking.scheme_taus, strict=True)
-    ]
+    rows = [(title, *(fixed(tau, 2) for tau in row)) for title, row in zip(titles, ranking.scheme_taus, strict=True)]
     caption = "Kendall's τ-b between the rankings of two schemes on all cases: 1 means the same order"
     return Table(("Scheme", *titles), rows, caption, title="Agreement between schemes")
 
@@ -448,7 +445,7 @@ def rank_lines(teams: Teams, columns: Sequence[str], ranks: Floats, *, what: str
     for column, align in ((0, "right"), (last, "left")):
         order = sorted(range(size), key=lambda team: (float(np.nan_to_num(ranks[team, column], nan=np.inf)), team))
         for slot, team in enumerate(order, start=1):
-            name, rank = f"\u2068{on_one_line(teams.names[team], 22)}\u2069", _rank(ranks[team, column])
+            name, rank = f"\u2068{on_one_line(teams.names[team], 22)}\u2069", figure(ranks[team, column])
             text = f"{name}  {rank}" if align == "right" else f"{rank}  {name}"
             ends.append({"n": team, "column": column, "slot": slot, "text": text, "align": align})
     best, worst = np.fmin.reduce(ranks, axis=1), np.fmax.reduce(ranks, axis=1)
@@ -457,10 +454,10 @@ def rank_lines(teams: Teams, columns: Sequence[str], ranks: Floats, *, what: str
     finding = (
         f"No team's rank depends on the {what}."
         if steady == size
-        else f"{teams.names[farthest]} moves most, from rank {_rank(best[farthest])} to {_rank(worst[farthest])}."
+        else f"{teams.names[farthest]} moves most, from rank {figure(best[farthest])} to {figure(worst[farthest])}."
     )
     caption = f"{finding} {count(steady, 'team')} of {size} keep the same rank in all {len(columns)} columns."
-    cells = [(name, *map(_rank, ranks[row])) for row, name in enumerate(teams.names)]
+    cells = [(name, *map(figure, ranks[row])) for row, name in enumerate(teams.names)]
     heads = {"orient": "top", "labelAngle": 0, "labelExpr": "columns[datum.value]", "grid": True, "labelLineHeight": 15}
     names = [vega.wrapped(column) for column in columns]
     heads["labelPadding"] = 15 * max(map(len, names)) - 7  # lines are added below the first
@@ -480,7 +477,3 @@ def rank_lines(teams: Teams, columns: Sequence[str], ranks: Floats, *, what: str
     labels = {"columns": names}
     chart = layered(caption, layers, teams, labels=labels, rows=marks, ends=ends, height=height, width=width)
     return Exhibit(f"Ranks under every {what}", caption, chart, Table(("Team", *columns), cells), wide=True)
-
-
-def _rank(rank: float) -> str:
-    return NOTHING if np.isnan(rank) else str(int(rank))

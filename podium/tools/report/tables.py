@@ -250,11 +250,8 @@ def _strengths(row: int, values: Sequence[CaseValues]) -> str:
     best, worst = min(places)[0], max(places)[0]
     strong = [title for place, title in places if place == best]
     weak = [title for place, title in places if place == worst]
-    return f"Strongest in {_some(strong)} (rank {best}); weakest in {_some(weak)} (rank {worst})."
-
-
-def _some(titles: list[str]) -> str:
-    return listed(titles if len(titles) <= 3 else [*titles[:3], f"{len(titles) - 3} more"])
+    strong_words, weak_words = (listed(titles, most=3) for titles in (strong, weak))
+    return f"Strongest in {strong_words} (rank {best}); weakest in {weak_words} (rank {worst})."
 
 
 def _standing(row: int, values: Sequence[CaseValues]) -> Table:

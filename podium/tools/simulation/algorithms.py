@@ -326,13 +326,7 @@ class _Server:
             raise UsageError(f"Docker cannot create a network for the algorithm{_last_line(network.stderr)}.")
         options = (f"--name={self._name}", f"--network={self._name}", *_PLATFORM_LIMITS, *_volumes(self.folders))
         deadline = time.monotonic() + timeout_seconds
-        self._client = subprocess.Popen(  # noqa: S603
-            ["docker", "run", *options, self.image],  # noqa: S607
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.PIPE,
-            start_new_session=True,  # keeps Ctrl-C from it: `stop` ends the server
-        )
+        self._client = _start(["docker", "run", *options, self.image])
         self._kept = _KeptErrors(self._client)
         answer = "there is no answer"
         while time.monotonic() < deadline:
@@ -445,13 +439,7 @@ def run_program(command: Sequence[str], folders: Folders, *, timeout_seconds: fl
     waited for.
     """
     deadline = time.monotonic() + timeout_seconds
-    with subprocess.Popen(  # noqa: S603  (the caller names the program)
-        command,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        start_new_session=True,
-    ) as process:
+    with _start(command) as process:
         try:
             errors = _KeptErrors(process)
             while True:
@@ -462,12 +450,23 @@ def run_program(command: Sequence[str], folders: Folders, *, timeout_seconds: fl
                 if time.monotonic() > deadline:
                     raise StepFailedError(_too_long(timeout_seconds))
         finally:
-            with suppress(ProcessLookupError):  # Ctrl-C does not reach its separate session
+            with suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
             process.wait()
         text = errors.text(_SECONDS_FOR_REST)
     folders.check_output()
     return process.returncode, text
+
+
+def _start(command: Sequence[str]) -> "subprocess.Popen[bytes]":
+    """The caller ends it: Ctrl-C does not reach its separate session."""
+    return subprocess.Popen(  # noqa: S603  (the user names the program)
+        command,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+    )
 
 
 class _KeptErrors:

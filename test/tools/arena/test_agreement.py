@@ -140,7 +140,7 @@ def test_a_rater_by_hand() -> None:
     found = of("anna", mine + again)
     assert (found.votes, found.repeats) == (8, 3)
     assert (found.ties, found.left) == (share(2, 8), share(3, 6))
-    assert found.left_p == 1
+    assert coin_p(found.left) == 1
     assert found.consistent == share(2, 3)  # A again, C instead of A, tie again
     assert found.median_seconds == 30
     assert (found.agreeing, found.with_order, found.kappa) == (share(0, 0), share(0, 0), None)

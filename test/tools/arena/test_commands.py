@@ -16,6 +16,7 @@ from typing import Any
 import jsonschema
 import pytest
 from places import ROOT
+from pydantic import TypeAdapter
 from tools.arena.arena_folders import make_arena, open_arena, rater_id, vote
 from tools.arena.organiser import Organiser
 
@@ -24,7 +25,7 @@ from podium.tools.arena import voting
 from podium.tools.arena.archive import COLUMNS, votes_csv
 from podium.tools.arena.raters import open_session
 from podium.tools.arena.settings import ArenaSettings
-from podium.tools.arena.standing import result_adapter
+from podium.tools.arena.standing import ArenaResult
 from podium.tools.arena.store import Ballot, OpenArena, Store, VoteAnswer, VoteRecord, read_ballots, read_raters
 from podium.tools.arena.voting import Matchup
 from podium.tools.ranking.result import class_schema, ranking_from_json
@@ -199,7 +200,7 @@ class TestResult:
             written.append(output.read_bytes())
         assert written[0] == written[1]
         document = json.loads(written[0])
-        jsonschema.Draft202012Validator(class_schema(result_adapter(), "arena.json")).validate(document)
+        jsonschema.Draft202012Validator(class_schema(TypeAdapter(ArenaResult), "arena.json")).validate(document)
         assert document["schema"] == "podium-arena-1"
         assert document["decided_by"] == "elo-averaged"
         assert sorted(document["ratings"], key=document["ratings"].__getitem__) == ["alpha", "beta", "gamma"]

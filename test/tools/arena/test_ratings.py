@@ -12,8 +12,7 @@ from properties import examples
 from tools.arena.golden_votes import GOLDEN, TEAMS, UNDEFEATED, ballots, votes
 
 from podium.tools.arena.ratings import (
-    Interval,
-    Intervals,
+    RatingIntervals,
     averaged_elo,
     bootstrap_intervals,
     bradley_terry,
@@ -209,7 +208,7 @@ def test_without_votes_everybody_is_at_the_start() -> None:
 # Bootstrap intervals: against a literal implementation, cases that stay together, replicates without a plain fit.
 
 
-def intervals(cast: list[tuple[str, ...]], *, cases: int, replicates: int = 200, seed: int = 0) -> Intervals:
+def intervals(cast: list[tuple[str, ...]], *, cases: int, replicates: int = 200, seed: int = 0) -> RatingIntervals:
     return bootstrap_intervals(ballots(cast, cases=cases), TEAMS, replicates=replicates, confidence=0.95, seed=seed)
 
 
@@ -229,9 +228,9 @@ def test_intervals_as_read_literally(cast: list[tuple[str, str, str]], cases: in
     for team in TEAMS:
         if team in seen:
             expected = np.quantile([one[team] for one in ratings], [0.025, 0.975])
-            assert found.of[team] == pytest.approx(tuple(expected), abs=1e-4)
+            assert found.by_team[team] == pytest.approx(tuple(expected), abs=1e-4)
         else:
-            assert found.of[team] is None
+            assert found.by_team[team] is None
     assert (found.cases, found.replicates, found.virtual_draws) == (cases, 10, without_fit)
 
 
@@ -245,21 +244,21 @@ def test_votes_on_a_case_go_together() -> None:
     for times in np.random.default_rng(0).multinomial(6, [1 / 6] * 6, size=500):
         shares[int(times[:4].sum())] += 1
     assert once.virtual_draws == shares[0] + shares[6]
-    assert tenfold.of["A"] is not None
-    assert once.of["A"] is not None
-    assert tenfold.of["A"].high >= once.of["A"].high
+    assert tenfold.by_team["A"] is not None
+    assert once.by_team["A"] is not None
+    assert tenfold.by_team["A"][1] >= once.by_team["A"][1]
 
 
 def test_more_cases_make_narrower_intervals() -> None:
     few, many = (intervals(GOLDEN * times, cases=12 * times) for times in (3, 30))
     for team in TEAMS:
-        assert width(many.of[team]) < width(few.of[team]) / 2
+        assert width(many.by_team[team]) < width(few.by_team[team]) / 2
     assert many.virtual_draws == 0
 
 
-def width(interval: Interval | None) -> float:
+def width(interval: tuple[float, float] | None) -> float:
     assert interval is not None
-    return interval.high - interval.low
+    return interval[1] - interval[0]
 
 
 def test_the_order_of_the_votes_does_not_matter_but_the_seed_does() -> None:
@@ -274,4 +273,6 @@ def test_the_order_of_the_votes_does_not_matter_but_the_seed_does() -> None:
 @examples(60)
 @given(votes(least=1))
 def test_one_case_tells_nothing(cast: list[tuple[str, str, str]]) -> None:
-    assert intervals(cast, cases=1) == Intervals(of=dict.fromkeys(TEAMS), cases=1, replicates=0, virtual_draws=0)
+    assert intervals(cast, cases=1) == RatingIntervals(
+        by_team=dict.fromkeys(TEAMS), cases=1, replicates=0, virtual_draws=0
+    )

@@ -9,7 +9,6 @@ from literal import arena as literal
 from properties import examples
 from tools.arena.golden_votes import GOLDEN, TEAMS, UNDEFEATED, ballots, votes
 
-from podium.tools.arena.ratings import Interval
 from podium.tools.arena.settings import ArenaSettings
 from podium.tools.arena.standing import (
     Condition,
@@ -134,9 +133,8 @@ def test_nobody() -> None:
     ],
 )
 def test_ranks_and_groups(bounds: dict[str, tuple[float, float] | None], ranks: list[int], groups: list[int]) -> None:
-    intervals = {name: None if pair is None else Interval(*pair) for name, pair in bounds.items()}
-    assert [rank_of(name, intervals) for name in intervals] == ranks
-    assert list(tied_groups(list(intervals), intervals).values()) == groups
+    assert [rank_of(name, bounds) for name in bounds] == ranks
+    assert list(tied_groups(list(bounds), bounds).values()) == groups
 
 
 @examples(30)
@@ -226,10 +224,10 @@ def test_the_window_must_be_full() -> None:
 
 def test_intervals_of_neighbours() -> None:
     fitted = {"A": 900.0, "B": 1100.0, "C": 1000.0}
-    apart = {"A": Interval(880, 920), "B": Interval(1060, 1140), "C": Interval(960, 1040)}
+    apart = {"A": (880, 920), "B": (1060, 1140), "C": (960, 1040)}
     found = intervals_separate(fitted, apart)
     assert (found.met, found.sentence, found.reached) == (True, "No intervals of neighbours overlap.", 2)
-    found = intervals_separate(fitted, apart | {"C": Interval(920, 1040)})
+    found = intervals_separate(fitted, apart | {"C": (920, 1040)})
     assert (found.met, found.reached, found.needed) == (False, 1, 2)
     assert found.sentence == "The intervals of 1 of 2 neighbours overlap or are not known yet: C and A."
     found = intervals_separate(fitted, apart | {"C": None})

@@ -51,7 +51,7 @@ def test_of_a_job_every_output_counts_and_the_time_does_not(tmp_path: Path) -> N
     (folder / "mask.txt").write_text("1")
 
     def job(*, seconds: float = 1.0, value: object = 1) -> Job:
-        output = SocketValue(slug="s", relative_path=None, value=value, name=None)
+        output = SocketValue(relative_path=None, value=value, name=None)
         return Job(root=tmp_path, pk="pk", inputs={}, outputs={"s": output}, seconds=seconds)
 
     before = content_digest(job())

@@ -13,15 +13,16 @@ from tools.ranking.replicates import resampled
 
 from podium.challenges.reports.files import JudgeSettings, ReportsSettings
 from podium.cli.main import main
+from podium.metrics.aggregation import harmonic_mean
 from podium.metrics.resampling import Resamples
 from podium.metrics.text import NgramCounts, bleu_4, bleu_13a, count_ngrams
 from podium.platform.jobs import Runtime
 from podium.platform.metrics_file import CaseResult
 from podium.tools.arena.settings import ArenaSettings
-from podium.tools.arena.standing import arena_result, result_to_json
+from podium.tools.arena.standing import arena_result
 from podium.tools.arena.store import Ballot
-from podium.tools.judge.judging import final_figures, harmonic_mean
-from podium.tools.ranking.result import Ranking, ranking_from_json
+from podium.tools.judge.judging import final_figures
+from podium.tools.ranking.result import Ranking, json_text, ranking_from_json
 from podium.tools.report.ranking_report import ranking_report
 
 REFERENCE = ("the overjet is increased and the midline is shifted to the right", "no crossbite and no open bite here")
@@ -360,7 +361,7 @@ def test_what_the_arena_writes_is_read(four_teams: Path) -> None:
     ]
     result = arena_result(ballots, methods, ArenaSettings(), notes=(), by="bradley-terry")
     path = four_teams.parent / "arena.json"
-    path.write_text(result_to_json(result))
+    path.write_text(json_text(result, indent=2))
     ranking = ranked(four_teams, "--arena", str(path))
     assert (ranking.arena.votes, ranking.arena.raters, ranking.arena.cases) == (36, 3, 6)
     assert [team.name for team in ranking.teams] == methods

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from operator import itemgetter
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 import numpy as np
@@ -192,17 +193,13 @@ def _largest_difference_ml(pair: RegionPair, _: RegionSettings) -> float:
     return max(reference, pair.image_voxels - reference) * pair.voxel_ml
 
 
-def _relative(pair: RegionPair, _: RegionSettings) -> float | None:
-    return relative_volume_difference(prediction=pair.counts.prediction, reference=pair.counts.reference)
+def _of_voxels(formula: Callable[..., float | None], pair: RegionPair, _: RegionSettings) -> float | None:
+    return formula(prediction=pair.counts.prediction, reference=pair.counts.reference)
 
 
 def _largest_relative(pair: RegionPair, settings: RegionSettings) -> float | None:
     reference = pair.counts.reference
     return _largest_difference_ml(pair, settings) / (reference * pair.voxel_ml) if reference else None
-
-
-def _similarity(pair: RegionPair, _: RegionSettings) -> float | None:
-    return volume_similarity(prediction=pair.counts.prediction, reference=pair.counts.reference)
 
 
 def _squares(pair: RegionPair, settings: RegionSettings) -> Sequence[float]:
@@ -231,7 +228,7 @@ VOLUME_METRICS = (
             "": RegionFigure(
                 title="Relative volume difference",
                 direction="lower",
-                compute=_relative,
+                compute=partial(_of_voxels, relative_volume_difference),
                 worst=_largest_relative,
                 both_empty="exclude",
                 reference_empty="exclude",
@@ -241,7 +238,7 @@ VOLUME_METRICS = (
     RegionMetric(
         name="volume_similarity",
         definition="1 - |Vp - Vg| / (Vp + Vg)",
-        figures={"": agreement(title="Volume similarity", compute=_similarity)},
+        figures={"": agreement(title="Volume similarity", compute=partial(_of_voxels, volume_similarity))},
     ),
     RegionMetric(
         name="volume_rmse_ml",
@@ -395,15 +392,12 @@ _figure: Callable[..., RegionFigure[Any]] = partial(RegionFigure, nothing=lambda
 _share = partial(_figure, direction="higher", highest=1.0, worst=0.0, both_empty="exclude", nothing=_nothing)
 _FIGURES: dict[str, RegionFigure[Any]] = {
     # A missing case has the counts of an empty prediction: nothing found, no false positive.
-    "tp": _figure(
-        title="TP", direction="higher", compute=partial(_of, "tp"), worst=EMPTY, pooled=lambda totals: totals[..., 0]
-    ),
-    "fp": _figure(
-        title="FP", direction="lower", compute=partial(_of, "fp"), worst=EMPTY, pooled=lambda totals: totals[..., 1]
-    ),
-    "fn": _figure(
-        title="FN", direction="lower", compute=partial(_of, "fn"), worst=EMPTY, pooled=lambda totals: totals[..., 2]
-    ),
+    **{
+        name: _figure(
+            title=name.upper(), direction=direction, compute=partial(_of, name), worst=EMPTY, pooled=itemgetter(place)
+        )
+        for name, direction, place in (("tp", "higher", (..., 0)), ("fp", "lower", (..., 1)), ("fn", "lower", (..., 2)))
+    },
     "f1": _share(title="Lesion F1", compute=partial(_of, "f1"), pooled=partial(_pooled, (2, 0, 0), (2, 1, 1))),
     "precision": _share(
         title="Lesion precision", compute=partial(_of, "precision"), pooled=partial(_pooled, (1, 0, 0), (1, 1, 0))

@@ -27,7 +27,7 @@ from podium.challenges.declared.catalogue.base import (
     MetricSettings,
 )
 from podium.challenges.declared.catalogue.regions import FORMULA, RegionFigure, RegionMetric, RegionPair
-from podium.challenges.declared.values import AnyValueKind, ContinuousImage
+from podium.challenges.declared.values import AnyValueKind, ContinuousImage, array_spacing
 from podium.challenges.ground_truth import METRICS_CODE
 from podium.errors import ConfigurationError, OwnMetricFailed, Refused, ValidationProblem, first_problem
 from podium.metrics import Floats
@@ -161,8 +161,7 @@ def _of_values(own: OwnMetric, case: DeclaredCase, value: AnyValueKind) -> float
     compared = case.values[value.name]
     found, expected = compared.found, compared.reference
     if isinstance(found, ContinuousImage) and isinstance(expected, ContinuousImage):
-        axes = expected.pixels.ndim
-        spacing = (1.0,) * axes if expected.geometry is None else tuple(reversed(expected.geometry.spacing))[-axes:]
+        spacing = array_spacing(expected.geometry, expected.pixels.ndim)
         return _called(own, prediction=found.pixels, reference=expected.pixels, spacing_mm=spacing)
     return _called(own, prediction=found, reference=expected)
 

@@ -26,7 +26,7 @@ from podium.tools.arena.agreement import RaterFigures, rater_figures
 from podium.tools.arena.archive import votes_csv
 from podium.tools.arena.raters import Guest, Invitation, Visitor
 from podium.tools.arena.settings import ArenaSettings
-from podium.tools.arena.standing import TITLES, ArenaResult, RatingPoint, arena_result, rating_course, result_to_json
+from podium.tools.arena.standing import TITLES, ArenaResult, RatingPoint, arena_result, rating_course
 from podium.tools.arena.store import (
     LONGEST_COMMENT,
     Ballot,
@@ -45,6 +45,7 @@ from podium.tools.arena.store import (
 )
 from podium.tools.arena.voting import Matchup, RaterProgress
 from podium.tools.arena.web.site import LANGUAGES, PerMinute, Site, StoreThreads, checked_form, csrf_token, words_of
+from podium.tools.ranking.result import json_text
 
 _NOTICES = ("answered", "undone", "kept", "skipped", "stays")
 _KEYS = {"left": 1, "right": 2, "both-good": 3, "both-bad": 4, "cannot-judge": 0}
@@ -465,7 +466,7 @@ class OrganiserPages:
     async def result(self, request: Request) -> Response:
         await self._organiser(request)
         figures, _, _ = await self._compute()
-        return _download(result_to_json(figures.result), "arena.json", "application/json")
+        return _download(json_text(figures.result, indent=2), "arena.json", "application/json")
 
     def _cast(self) -> tuple[int, list[VoteRecord]]:
         """The number of the last change and every vote, read again only after a change. The number is read first: votes
@@ -501,15 +502,13 @@ def _download(content: str, name: str, media_type: str) -> Response:
 def _plots(result: ArenaResult) -> Mapping[str, tuple[float, float, float]]:
     """The positions of each interval and its rating on a common axis; none for an unknown interval."""
     known = {team.name: (team.interval, team.bradley_terry) for team in result.teams if team.interval}
-    low = min((interval.low for interval, _ in known.values()), default=0.0)
-    high = max((interval.high for interval, _ in known.values()), default=0.0)
+    low = min((interval[0] for interval, _ in known.values()), default=0.0)
+    high = max((interval[1] for interval, _ in known.values()), default=0.0)
 
     def place(points: float) -> float:
         return round(8 + (_PLOT_WIDTH - 16) * (min(max(points, low), high) - low) / ((high - low) or 1), 1)
 
-    return {
-        name: (place(interval.low), place(rating), place(interval.high)) for name, (interval, rating) in known.items()
-    }
+    return {name: (place(begin), place(rating), place(end)) for name, ((begin, end), rating) in known.items()}
 
 
 def _moment(seconds: float | None) -> str:
