@@ -142,6 +142,7 @@ MOLAR = "test/submissions/reports/molar"
 LIGHT_COMMANDS = {
     "--help": set(),
     "arena --help": set(),
+    "arena serve --help": RULES,
     "keys new {out}/key": RULES | {"nacl"},
     "new liver --output {out}": RULES,
     "leaderboard carotid": RULES,

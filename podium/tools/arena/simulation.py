@@ -12,7 +12,6 @@ from podium.tools.arena.settings import ArenaSettings
 from podium.tools.arena.standing import RatingName, intervals_separate, standing, vote_conditions
 from podium.tools.arena.store import Ballot, VoteAnswer
 from podium.tools.arena.voting import MatchupPlanner, Planned
-from podium.tools.ranking.statistics import tau_b
 
 VOTES_BETWEEN_CHECKS = 10
 
@@ -75,6 +74,8 @@ class SimulationSummary:
 
 def play(scenario: Scenario, seed: Sequence[int]) -> Played:
     """Votes until the stop rule holds, which is checked every ten votes."""
+    from podium.tools.ranking.statistics import tau_b  # needs SciPy, which the arena's server does without
+
     random = np.random.default_rng(seed)
     names = [f"team{number}" for number in range(1, scenario.teams + 1)]
     # Shuffled, since equal ratings are ordered by name.
