@@ -7,8 +7,9 @@ usage() {
   cat <<'TEXT'
 usage: ./test.sh [--fast | --all | --nightly] [PYTEST ARGUMENTS]
 
-Runs the tests in parallel processes, in up to nine minutes on two cores; other arguments are passed on to pytest.
-  --fast      two minutes: without the tests that need a browser, servers or many seconds, and with fewer random examples
+Runs the tests in parallel processes, in about ten minutes on two cores; other arguments are passed on to pytest.
+  --fast      two to three minutes: without the tests that need a browser, servers or many seconds, and with fewer
+              random examples
   --all       also the tests that build and run the container, start a cluster or a proxy, or kill processes; .ci/run
               runs these
   --nightly   as --all, with all random examples of every property test
