@@ -285,7 +285,7 @@ def parse(text: str) -> Node:
     """
     if len(text) > LONGEST:
         raise FormulaError(f"is longer than {LONGEST:,} characters")
-    text = text.strip()
+    text = re.sub(r"\s", " ", text.strip(), flags=re.ASCII)  # messages quote it in one printable line
     masked = _TOKEN.sub(_masked, text)
     try:
         return _node(ast.parse(masked, mode="eval").body, text)
@@ -306,8 +306,6 @@ def _masked(token: re.Match[str]) -> str:
             return "1" * len(found)
         case "name":
             return "x" * len(found)
-        case "space":
-            return " "
         case "other":
             raise FormulaError(f"has {found[:20]!r}, which is neither a number, a name nor an operator")
     return found

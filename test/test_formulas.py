@@ -60,6 +60,7 @@ def test_a_result_that_does_not_exist_is_not_finite_and_no_error() -> None:
         ("(1", "is not valid near '(1': '(' was never closed"),
         ("1) + (2", "is not valid near ') + (2': unmatched ')'"),
         ("* 2", "is not valid near '* 2'"),
+        ("a b *\f\n2", "is not valid near 'b *  2'"),
         ("1 // 2", "has '1 // 2', which is neither a number, a name nor an operation"),
         ("1, 2", "has '1, 2', which is neither"),
         ("mean(*a)", "has '*a', which is neither"),
