@@ -105,6 +105,10 @@ def test_aggregates_can_be_computed_again_from_the_rows_alone(tmp_path: Path) ->
     assert reports().aggregate(rows, Runtime()) == document["aggregates"]
 
 
+def test_figures_of_text_lie_between_0_and_1() -> None:
+    assert {(each.lowest, each.highest) for each in reports().scoreboard.metrics} == {(0.0, 1.0)}
+
+
 def test_only_the_leaderboards_bleu_counts_orders_that_a_report_is_too_short_for() -> None:
     case = ReportsCase.of(candidate="No fracture", reference="No fracture is seen.")
     assert (case.counts.totals, case.counts_13a.totals) == ((2, 1, 1, 1), (2, 1, 0, 0))
