@@ -32,7 +32,7 @@ from podium.metrics.engines import EngineName, engine_named
 from podium.metrics.overlap import VoxelCounts, count_voxels
 from podium.readers import volumes
 from podium.readers.files import SafeFile
-from podium.readers.images import Geometry
+from podium.readers.geometry import Geometry
 
 SEED = 20267
 SHAPE = (326, 400, 400)
@@ -52,6 +52,7 @@ per_case = "full"
 engine = "native"
 
 [lesions]
+empty_reference = "undefined"
 steps = 6
 """
 
@@ -94,7 +95,7 @@ def core_table() -> Table:
     table = Table(title=f"One step of {SHAPE}, masks in memory", title_justify="left", box=box.SIMPLE)
     for title in ("lesions", "literal, s", "podium, s", "times faster", "podium, further steps, s", "times faster"):
         table.add_column(title, justify="right")
-    settings, engine = LesionsSettings(), engine_named("native")
+    settings, engine = LesionsSettings(empty_reference="undefined"), engine_named("native")
     for lesions in CORE_LESIONS:
         prediction, reference = pair_of(lesions)
 

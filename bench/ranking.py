@@ -32,7 +32,7 @@ from podium.metrics.declaration import Metric
 from podium.metrics.resampling import Resamples
 from podium.platform.jobs import Runtime
 from podium.platform.metrics_file import SCHEMA_NAME, CaseResult, Counts, MetricsFile
-from podium.tools.ranking.schemes import SCHEMES, CaseTable, RankingOptions, apply_scheme
+from podium.tools.ranking.schemes import SCHEMES, CaseTable, RankingOptions, apply_scheme, case_table
 from podium.tools.ranking.statistics import stability
 
 SEED = 20260
@@ -56,9 +56,7 @@ def made_up(teams: int, cases: int, metrics: int) -> list[CaseTable]:
     generator = np.random.default_rng(SEED)
     skill, difficulty = generator.normal(0, 0.3, (teams, 1)), generator.normal(0, 1, (1, cases))
     return [
-        CaseTable(
-            metric=METRIC, values=1 / (1 + np.exp(-(1 + skill + difficulty + generator.normal(0, 0.5, (teams, cases)))))
-        )
+        case_table(METRIC, 1 / (1 + np.exp(-(1 + skill + difficulty + generator.normal(0, 0.5, (teams, cases))))))
         for _ in range(metrics)
     ]
 

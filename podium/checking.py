@@ -1,6 +1,7 @@
 """An organiser's own check before a build: everything that is wrong with a challenge's folder, at once."""
 
 import hashlib
+import logging
 import math
 import re
 import time
@@ -26,15 +27,19 @@ from podium.challenges.ground_truth import (
 )
 from podium.challenges.settings import ENGINE, ChallengeFile, Common
 from podium.errors import ConfigurationError, listed
-from podium.evaluation import problems_of_cases
+from podium.evaluation import MISSING, problems_of_cases
 from podium.execution.executor import Executor
 from podium.figures import Figures, get, holds, put
 from podium.metrics.declaration import GivenFigure, Metric
 from podium.metrics.engines import EngineName
 from podium.packages import preload_readers
 from podium.platform.jobs import Runtime
-from podium.platform.metrics_file import CaseResult
+from podium.platform.metrics_file import CaseResult, CaseScore, MetricsFile
 from podium.readers.files import list_files
+from podium.tools.ranking.documents import Cohort, TeamFile
+from podium.tools.ranking.facts import gather_facts
+from podium.tools.ranking.official import MissingFigure, official_ranking
+from podium.tools.ranking.schemes import RankingOptions
 
 MOST_COMPARED = 10  # references that both engines are compared on, and an organiser's own metrics are tried on
 ENGINES = get_args(EngineName)
@@ -44,6 +49,7 @@ _MACRO = ".macro"
 _NEARLY = 1e-3  # METEOR of a text and itself is not quite 1
 _NAMES_A_TABLE = re.compile(r"'[^']+\.(?:csv|tsv|json)'")
 _LEAST_CLIP = 0.01  # of log_loss: one case costs 4.6 at most
+_MOST_PLAYED = 6  # references that the ranking rule is tried on
 
 
 @dataclass(kw_only=True)
@@ -63,7 +69,7 @@ class _Examined:
     description: Description
     digest: bytes
     images: Sequence[Sequence[str]] | None
-    perfect: Figures  # the row of a prediction that nothing is wrong with
+    perfect: CaseScore | None  # of a prediction that nothing is wrong with
 
 
 def check(name: str, path: Path, *, images: Path | None, executor: Executor) -> Checked:
@@ -105,6 +111,8 @@ def check(name: str, path: Path, *, images: Path | None, executor: Executor) -> 
     references = _references(path, common, challenge, checked)
     best = None if loaded.problems else _natively(challenge)
     _examine(challenge, references, images, executor, checked, best=best)
+    if common is not None and common.per_case != "full" and references:
+        checked.statistics += challenge.disclosure(references).sentences()
     return checked
 
 
@@ -160,6 +168,7 @@ def _examine(  # noqa: PLR0913  (what is examined, and by whom)
     """Read every reference in full: errors, warnings and statistics go to `checked`. `best` scores a perfect
     submission, where the settings are right and the packages installed."""
     files = list_files(images).files if images is not None else None
+    has_own = bool(getattr(challenge.settings, "own_metrics", None))
 
     def examine(case: str) -> _Examined:
         content = challenge.read_reference(references[case])
@@ -169,11 +178,11 @@ def _examine(  # noqa: PLR0913  (what is examined, and by whom)
         if files is not None and challenge.has_overlays:
             geometries = challenge.geometries(content)
             found = challenge.check_images(case, challenge.shapes(content), geometries, files)
-        row: Figures = {}
-        if best is not None:
+        perfect = None
+        if best is not None and not has_own:
             with suppress(ImportError):  # a package that scoring needs is not installed
-                row = best.row(best.perfect_case(content))
-        return _Examined(description=description, digest=digest, images=found, perfect=row)
+                perfect = best.row(best.perfect_case(content))
+        return _Examined(description=description, digest=digest, images=found, perfect=perfect)
 
     preload_readers(challenge.libraries)
     outcomes = executor.run(sorted(references), examine, label="checking references")
@@ -187,7 +196,7 @@ def _examine(  # noqa: PLR0913  (what is examined, and by whom)
             named = [file for file in own if file.name in error] or (own if not _NAMES_A_TABLE.match(error) else ())
             where = f"{REFERENCES}/{named[0].name}" if named else case
             checked.errors.append(f"{where}: {outcome.error} {outcome.detail or ''}".rstrip())
-    if examined and getattr(challenge.settings, "own_metrics", None):
+    if examined and has_own:
         some = [references[case] for case in sorted(examined)[:MOST_COMPARED]]
 
         def try_code(_: str) -> Sequence[str]:
@@ -199,16 +208,23 @@ def _examine(  # noqa: PLR0913  (what is examined, and by whom)
     descriptions = [each.description for each in examined.values()]
     if descriptions and len(descriptions) == len(references):  # else too little is known of all
         checked.warnings += challenge.doubts_about_all(descriptions)
-        if best is not None and all(each.perfect for each in examined.values()):
-            checked.warnings += _doubts_about_the_best(best, {case: each.perfect for case, each in examined.items()})
+        perfect = {case: each.perfect for case, each in examined.items() if each.perfect is not None}
+        if best is not None and len(perfect) == len(examined):
+            checked.warnings += _doubts_about_the_best(best, perfect)
+        if best is not None and best.ranking.criteria and not checked.errors:
+            empty = [case for case, each in perfect.items() if each.undefined]
+            logging.disable(logging.INFO)  # figures without a value, of submissions that nobody made
+            try:
+                checked.warnings += _play(best, references, empty, executor)
+            finally:
+                logging.disable(logging.NOTSET)
     checked.statistics += [f"cases: {len(references)}", *_statistics(descriptions)]
+    if best is not None and len(references) > _MOST_PLAYED:
+        checked.statistics.append(f"ranking rule tried on: {_MOST_PLAYED} of {len(references)} cases")
 
 
-def _natively(challenge: AnyChallenge) -> AnyChallenge | None:
-    """The challenge by Podium's own code, which is faster and needs fewer packages; None where the organiser's own
-    metrics take part."""
-    if getattr(challenge.settings, "own_metrics", None):
-        return None
+def _natively(challenge: AnyChallenge) -> AnyChallenge:
+    """The challenge by Podium's own code, which is faster and needs fewer packages."""
     own = _by_engine(challenge, "native")
     own.scoreboard = replace(own.scoreboard, tables={})
     return own
@@ -227,9 +243,63 @@ def _has_engine(challenge: AnyChallenge) -> bool:
     return ENGINE in challenge.tables_model.model_fields
 
 
-def _doubts_about_the_best(challenge: AnyChallenge, rows: Mapping[str, Figures]) -> Iterator[str]:
+def _play(
+    challenge: AnyChallenge, references: Mapping[str, Any], empty: Sequence[str], executor: Executor
+) -> Iterator[str]:
+    """Where, on few references (half of them `empty`) and damaged copies of them, a perfect submission is not first, or
+    leaving out a case improves the position."""
+    mixed = sorted(references, key=lambda case: (case not in empty[: _MOST_PLAYED // 2], case))[:_MOST_PLAYED]
+
+    def answers(case: str) -> Sequence[CaseScore]:
+        content = challenge.read_reference(references[case])
+        with suppress(ImportError):
+            copies = [challenge.perfect_case(content), *challenge.damaged_cases(content)[1:]]
+            return [*map(challenge.row, copies), challenge.score_missing(content)]
+        return ()
+
+    outcomes = executor.run(mixed, answers, label="trying the ranking rule")
+    scores = {case: outcome.value for case, outcome in outcomes.items() if outcome.value}
+    best, lost = dict.fromkeys(scores, 0), -1
+    copies = [dict.fromkeys(scores, number) for number in range(1, min(map(len, scores.values()), default=0) - 1)]
+    some = sorted(scores)[::2]
+    try:
+        worse = [*copies, *({**best, case: each[case]} for each in copies for case in some)]
+        if any(_is_ahead(challenge, scores, each, best) for each in worse):
+            yield "By the ranking rule, a perfect submission is not first: a damaged copy of the references is ahead."
+        for each in (best, *copies):
+            for case in some:
+                if _is_ahead(challenge, scores, {**each, case: lost}, each):
+                    yield f"By the ranking rule, a submission can gain by leaving out a case, such as {case}."
+                    return
+    except MissingFigure:  # of a tool that runs later, such as the judge
+        return
+
+
+def _is_ahead(
+    challenge: AnyChallenge, scores: Mapping[str, Sequence[CaseScore]], one: Mapping[str, int], other: Mapping[str, int]
+) -> bool:
+    """Whether a submission with these answers of every case ranks before another."""
+    files: list[TeamFile] = []
+    for answers in (one, other):
+        lost = {case: number < 0 for case, number in answers.items()}
+        results = [
+            scores[case][number].result(case, status="missing", error=MISSING)
+            if lost[case]
+            else scores[case][number].result(case)
+            for case, number in answers.items()
+        ]
+        runtime = Runtime(by_case={case: _INSTANT for case in answers if not lost[case]})
+        parts: dict[str, Any] = {"aggregates": challenge.aggregate(results, runtime), "results": results}
+        content = MetricsFile.model_construct(**parts)
+        files.append(TeamFile(team=str(len(files)), label="", content=content))
+    facts = gather_facts(Cohort(challenge=challenge, division={}, files=files), RankingOptions())
+    first, second = official_ranking(facts, RankingOptions()).outcome.ranks[0].tolist()
+    return bool(first < second)
+
+
+def _doubts_about_the_best(challenge: AnyChallenge, rows: Mapping[str, CaseScore]) -> Iterator[str]:
     """What teams are ranked by, formulas and means over classes in which a perfect submission does not score best."""
-    results = [CaseResult(case=case, status="scored", metrics=row) for case, row in rows.items()]
+    results = [row.result(case) for case, row in rows.items()]
     found = challenge.aggregate(results, Runtime(by_case=dict.fromkeys(rows, _INSTANT)))
     board = challenge.scoreboard
     figures: dict[str, Metric | GivenFigure] = {metric.mean_path: metric for metric in board.metrics}
@@ -310,7 +380,8 @@ def _timed_row(challenge: AnyChallenge, case: Any) -> tuple[dict[str, Any], dict
     for metric in challenge.scoreboard.metrics:
         if metric.compute is not None:
             began = time.process_time()
-            put(row, metric.name, metric.compute(case))
+            value = metric.compute(case)
+            put(row, metric.name, None if isinstance(value, str) else value)
             part = metric.name.partition(".")[0]
             seconds[part] = seconds.get(part, 0.0) + time.process_time() - began
     return {**row, **challenge.facts(case)}, seconds

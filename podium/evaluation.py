@@ -43,7 +43,6 @@ from podium.challenges.pictures import Diagram
 from podium.errors import GroundTruthError, OrganiserError, Refused, SubmissionError, UsageError, listed
 from podium.execution.executor import SCORING, CaseOutcome, Executor, available_workers
 from podium.execution.processes import Processes
-from podium.figures import Figures
 from podium.metrics import Floats
 from podium.metrics.declaration import GROUPS
 from podium.metrics.engines import OWN
@@ -55,13 +54,14 @@ from podium.platform.metrics_file import (
     CaseScore,
     Counts,
     MetricsFile,
+    Status,
     prepare_output,
     summarise_warnings,
     write_metrics,
 )
 from podium.platform.privacy import published_results
 from podium.platform.sealing import seal
-from podium.platform.submission import open_submission
+from podium.platform.submission import open_submission, submission_digest
 from podium.sandbox.client import Isolation, decoders
 
 AnyPath = str | os.PathLike[str]
@@ -333,6 +333,8 @@ def open_predictions(task: Task, submission: Path, *, unpack_in: Path | None = N
     shape = task.folder.common.submission
     with open_submission(submission, max_bytes=limit, shape=shape, unpack_in=unpack_in) as opened:
         collected = task.challenge.pair(opened, task.references.keys())
+        if task.challenge.tables.sealed.public_key is not None:
+            collected = replace(collected, digest=submission_digest(submission))
         # Details for the organiser. Participants who run the image at home read them too: they name only their files.
         for unmatched in collected.unmatched:
             LOG.info("unmatched: %s: %s", unmatched.name, unmatched.reason)
@@ -341,6 +343,8 @@ def open_predictions(task: Task, submission: Path, *, unpack_in: Path | None = N
         for sentence in (collected.runtime.problem, collected.runtime.warning):
             if sentence:
                 LOG.info("runtime: %s", sentence)
+        for note in collected.notes:
+            LOG.info("note: %s", note)
         _refuse_strangers(collected)
         yield collected
 
@@ -381,7 +385,10 @@ def score_cases(task: Task, collected: Collected[Any], executor: Executor) -> li
     worst = executor.run(
         unscored, lambda case: challenge.score_missing(task.expected(case)), label="filling in worst values"
     )
-    return [result_of(case, scored, errors, worst) for case in task.cases]
+    results = results_of(task, collected, scored, errors, worst)
+    for cases, line in once_per_cause((row.case, row.trouble or "") for row in results if row.status == "partial"):
+        LOG.info("partial: %s: %s", cases, line)
+    return results
 
 
 def once_per_cause(problems: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
@@ -403,23 +410,31 @@ def check_own_metrics(outcomes: Collection[CaseOutcome[CaseScore]]) -> None:
         )
 
 
-def result_of(
-    case: str,
+def results_of(
+    task: Task,
+    collected: Collected[Any],
     scored: Mapping[str, CaseOutcome[CaseScore]],
     errors: Mapping[str, str],
-    worst: Mapping[str, CaseOutcome[Figures]],
-) -> CaseResult:
-    """The row of a case; `worst` has the figures of the cases that are missing or in `errors`."""
-    if case in worst:
-        figures = worst[case].value
-        if figures is None:
+    worst: Mapping[str, CaseOutcome[CaseScore]],
+) -> list[CaseResult]:
+    """The rows of all cases; `worst` has the figures of those that are missing or in `errors`."""
+    rows = []
+    for case in task.cases:
+        score = (worst[case] if case in worst else scored[case]).value
+        if score is None:
             raise GroundTruthError("A reference could not be read again.", detail=f"{case}: {worst[case].error}")
-        if case in errors:
-            return CaseResult(case=case, status="failed", metrics=figures, error=errors[case])
-        return CaseResult(case=case, status="missing", metrics=figures, error=MISSING)
-    score = scored[case].value
-    assert score is not None, "a case without an error has a score"
-    return CaseResult(case=case, status="scored", metrics=score.metrics, warnings=score.warnings)
+        if case in worst:
+            status: Status = "failed" if case in errors else "missing"
+            rows.append(score.result(case, status=status, error=errors.get(case, MISSING)))
+        else:
+            rows.append(score.result(case))
+    if not (values := collected.unanswered):
+        return rows
+    unscored = []
+    for row in rows:
+        metrics, undefined = task.challenge.scoreboard.without(row.metrics, row.undefined, values)
+        unscored.append(row.model_copy(update={"metrics": metrics, "undefined": undefined}))
+    return unscored
 
 
 # metrics.json.
@@ -431,7 +446,7 @@ def write_evaluation(
     """Aggregate all rows and write what is published of them to metrics.json, if there is an output folder. The result
     has every row and every digit.
 
-    Raises SubmissionError (after writing) when not a single case could be scored.
+    Raises SubmissionError (after writing) when nothing of a single case could be scored.
     """
     common, computed_by = task.folder.common, task.challenge.packages(results)
     versions = {package: version(package) for package in {*computed_by.values()} - {OWN}}
@@ -452,24 +467,30 @@ def write_evaluation(
         results=results,
     )
     if output is not None:
-        write_metrics(_published(task, evaluation), output)
-    if evaluation.counts.scored == 0:
+        write_metrics(_published(task, evaluation, submission=collected.digest), output)
+    if not any(row.has_answers for row in results):
         raise SubmissionError(_nothing_scored(results, collected))
     return evaluation
 
 
-def _published(task: Task, evaluation: MetricsFile) -> MetricsFile:
+def _published(task: Task, evaluation: MetricsFile, *, submission: str) -> MetricsFile:
     """What participants may see of an evaluation; with a public key in `[sealed]`, all of it for the organiser too."""
     common, challenge = task.folder.common, task.challenge
     rows = published_results(
         evaluation.results, per_case=common.per_case, key=task.digest, confidential=challenge.confidential
     )
     aggregates = challenge.published(
-        evaluation.aggregates, evaluation.results, per_case=common.per_case, decimals=common.published_decimals
+        evaluation.aggregates,
+        evaluation.results,
+        per_case=common.per_case,
+        decimals=common.published_decimals,
+        key=task.digest,
     )
     sealed = None
     if (public_key := challenge.tables.sealed.public_key) is not None:
-        sealed = seal(evaluation, ground_truth=task.digest, public_key=public_key)
+        sealed = seal(
+            evaluation, published=aggregates, ground_truth=task.digest, submission=submission, public_key=public_key
+        )
     return evaluation.model_copy(update={"aggregates": aggregates, "results": rows, "sealed": sealed})
 
 

@@ -34,7 +34,7 @@ class OwnMetric(BaseModel):
     scope            case: a figure of every case; cohort: one of all cases
     compares         the kinds of values that it is for
     lowest, highest  its range [without a bound]
-    worst            of a case without a usable prediction [the worse end of the range]
+    worst            of a case without a usable prediction: "diagonal", or the worse end of the range [the latter]
     both_empty, prediction_empty, reference_empty
                      of a region without voxels [the function is called]
     code             SHA-256 of metrics.py: files that other code scored must not be ranked together
@@ -81,10 +81,11 @@ class OwnMetric(BaseModel):
             raise ValueError("a metric of all cases has no worst value: it is given the cases without a prediction")
         if self.lowest is not None and self.highest is not None and not self.lowest < self.highest:
             raise ValueError("lowest must be below highest")
-        if self.is_of_regions and self.worst_value is None:
-            raise ValueError("worst is missing: the figure of a case without a usable prediction")
-        if isinstance(self.worst, float) and not self.holds(self.worst):
-            raise ValueError("worst is outside the range from lowest to highest")
+        if "worst" in given and self.worst_value is None:
+            raise ValueError("a figure for empty masks is worst, but the range has no worse end")
+        end = "lowest" if self.direction == "higher" else "highest"
+        if isinstance(self.worst, float) and self.worst != getattr(self, end):
+            raise ValueError(f"worst is {self.worst:g}, but other values can be worse: {end} must be the same number")
         return self
 
     def holds(self, value: float) -> bool:

@@ -27,10 +27,10 @@ from podium.evaluation import AnyPath, Task
 from podium.execution.executor import Executor, available_workers
 from podium.execution.processes import Processes
 from podium.packages import preload_readers
-from podium.platform.metrics_file import html_table, sorted_outside
+from podium.platform.metrics_file import html_table, sorted_outside, summarise_warnings
 from podium.platform.submission import Submission, SubmissionShape, open_submission, submission_names
 from podium.readers.files import escape_for_display
-from podium.readers.images import Geometry
+from podium.readers.geometry import Geometry
 from podium.sandbox.client import decoders
 
 MISSING = "is missing."
@@ -119,8 +119,14 @@ class ValidationReport:
         """Whether nothing is wrong with what was checked."""
         return not self.problems
 
+    @property
+    def verdict(self) -> str:
+        """Where there is no problem: "ready", or "ready, with 2 warnings", of which each has a line."""
+        count = len(self.warnings) + len(summarise_warnings(self.case_warnings))
+        return f"ready{f', with {count} warning' * (count > 0)}{'s' * (count > 1)}"
+
     def __repr__(self) -> str:
-        found = "ready" if self.ok else f"{len(self.problems)} problems"
+        found = self.verdict if self.ok else f"{len(self.problems)} problems"
         return f"<{self.challenge}: {self.cases} predictions, {found}>"
 
     def _repr_html_(self) -> str:
@@ -191,7 +197,7 @@ def validate(
         challenge=chosen.name,
         cases=len(collected.predictions),
         problems=problems,
-        warnings=[each for each in (collected.runtime.warning, folder_warning) if each],
+        warnings=[each for each in (collected.runtime.warning, folder_warning, *collected.notes) if each],
         case_warnings={case: outcome.value or () for case, outcome in outcomes.items()},
         not_checked=list(_not_checked(chosen, manifest)),
     )

@@ -102,13 +102,26 @@ the regions.
 
 "Empty" is the figure where both sides, only P, or only G are empty; "formula" is what the definition gives there.
 
-A case without a usable prediction gets the worst value, unless `failed` says otherwise: 0 for shares, the diagonal of
-the image for distances, half of the image's voxels for numbers of components, for numbers the end of `range` that is
-further from the reference. For numbers without a `range`, `failed` is required. So leaving out a prediction improves no
-figure. There are exceptions, where leaving out a wrong prediction can improve it: `f1`, `mcc` and `kappa` of classes,
-since a missing answer is wrong for its true class but a false positive nowhere; `fp`, `f1`, `precision`, `froc` and
-`ap` of detections, `fp` of `lesions`, `bleu_4` and pooled counts, since a missing case counts as an empty answer, which
-teams may also send; and `pearson`, `spearman`, `icc`, `ccc` and `bias`, since one case has no worst value in them.
+A case without a usable prediction gets the worst value that any prediction of that reference could have, unless
+`failed` says otherwise: the worst of the figures for empty regions that apply to this reference and the worst of the
+formula, which is 0 for shares, the diagonal of the image for distances, and for numbers and images the end of `range`
+that is further from the reference. A region that the reference lacks and that `reference_empty = "exclude"` leaves out
+for every team is left out of a missing case too. Where nothing but the number of voxels bounds a figure (component
+errors, volume differences, counts of false positives), or nothing at all (numbers and images without a `range`),
+`failed` is required.
+
+So leaving out a prediction improves no figure. There are exceptions, where leaving out a wrong prediction can improve
+it: `f1`, `mcc` and `kappa` of classes, since a missing answer is wrong for its true class but a false positive nowhere,
+and of probabilities of more than two classes, since a missing one counts as the class that is furthest from the true
+one in their order, and another wrong one may cost more;
+`fp`, `f1`, `precision`, `froc` and `ap` of detections, `bleu_4` and pooled counts, since a missing case counts as an
+empty answer, which teams may also send, as with `failed = "empty"`; and `pearson`, `spearman`, `icc`, `ccc` and `bias`,
+since one case has no worst value in them. A missing probability of two classes counts as the wrong class in all
+figures of classes.
+
+A `threshold` of probabilities, IoU, Dice or overlap is a number, which it accepts itself, or a comparison: `"> 0.3"` is
+more than 0.3, `">= 0.3"` is the same as `0.3`. `settings` in `metrics.json` give the least number that is accepted:
+0.30000000000000004 for `"> 0.3"`.
 
 "By" is the package that computes a metric under `engine = "monai"`, the default ([engines](organisers.md#engines)).
 Bootstrap replicates, surface elements (`boundary = "surface"`), pooled percentiles (`combine = "pooled"`), pooled
@@ -132,6 +145,19 @@ _WHEN_ABSENT = {
 """What holds where a key is not given that has no default of its own."""
 
 
+_NOTES = {
+    ("image",): """\
+PSNR, SSIM and MS-SSIM compare images prepared as in SynthRAD, if the value has a `range`: clipped to it, set to its
+lowest value outside of `within`, and shifted to begin at 0 where the range begins below 0. The shift changes SSIM: with
+`range = [-1024, 3000]`, an error of 200 HU in tissue around 0 HU gives 0.989, and 0.745 in scikit-image without it.
+
+MS-SSIM has the windows of SSIM. MONAI's default is a Gaussian window; with `kernel_type="uniform"` and `kernel_size=7`
+it differs by its covariances, which are of the population and not of the sample, and by its single precision.
+"""
+}
+"""What a group of metrics has in common beside its keys, by what it compares."""
+
+
 def metrics_page() -> str:
     """docs/metrics.md: no metric can be in the catalogue without being documented."""
     parts = [_METRICS_TOP]
@@ -143,6 +169,7 @@ def metrics_page() -> str:
         parts += [row for kind in group for row in _metric_rows(kind)]
         parts.append("")
         parts += _keys_of(group)
+        parts += [_NOTES[compares]] if compares in _NOTES else []
     return "\n".join(parts).rstrip() + "\n"
 
 

@@ -156,7 +156,7 @@ def test_every_kind_of_value_in_memory_gives_the_figures_of_files(entry: str, te
     assert memory.counts.scored > 1
 
 
-def test_what_is_wrong_with_a_value_fails_its_case(carotid: OpenChallenge) -> None:
+def test_what_is_wrong_with_a_value_is_said_in_its_row(carotid: OpenChallenge) -> None:
     values = carotid_values("carina")
     cases = sorted(values)
     values[cases[0]]["long"] = values[cases[0]]["long"][1:]
@@ -166,13 +166,13 @@ def test_what_is_wrong_with_a_value_fails_its_case(carotid: OpenChallenge) -> No
     del values[cases[4]]
     values["stranger"] = {}
     result = carotid.score(values, executor=Serial())
-    errors = {row.case: row.error or "" for row in result.results}
+    errors = {row.case: row.trouble or "" for row in result.results}
     assert "_" not in errors[cases[5]]
-    assert errors[cases[0]].startswith(f"'{cases[0]}: long' is ")
+    assert errors[cases[0]].startswith(f"'{cases[0]}: long' has the shape ")
     assert errors[cases[1]] == f"'{cases[1]}: risk' is 7; the classes are 0, 1."
     assert "fraction" in errors[cases[2]] or "whole" in errors[cases[2]]
     assert errors[cases[3]] == "There is no prediction of the value 'trans'."
-    assert (result.counts.failed, result.counts.missing, result.counts.unmatched) == (4, 1, 1)
+    assert (result.counts.partial, result.counts.missing, result.counts.unmatched) == (4, 1, 1)
 
 
 def test_what_cannot_be_scored_from_memory(carotid: OpenChallenge) -> None:

@@ -15,7 +15,7 @@ from podium import evaluate
 from podium.challenges.ground_truth import challenge_paths
 from podium.checking import Checked, check, compare_engines
 from podium.cli.main import main
-from podium.errors import GroundTruthError
+from podium.errors import ConfigurationError, GroundTruthError
 from podium.execution.executor import Serial
 from podium.metrics.overlap import damaged_labels
 
@@ -56,7 +56,7 @@ def carotid(tmp_path: Path) -> Path:
 @pytest.fixture
 def lesions(tmp_path: Path) -> Path:
     (tmp_path / "ground-truth/references").mkdir(parents=True)
-    return lesions_folders.write_ground_truth(tmp_path, {})
+    return lesions_folders.write_ground_truth(tmp_path, {}, settings='steps = 3\ngeometry = "warn"')
 
 
 def add_lesions(folder: Path, name: str, volume: Any, *, spacing: tuple[float, ...] = SPACING) -> None:
@@ -249,6 +249,27 @@ def test_all_cases_without_a_group_are_listed(carotid: Path) -> None:
     assert error.startswith("b, c: 2 cases have no valid group")
 
 
+def test_a_pattern_that_never_ends_is_refused(carotid: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Python's `re` tries 2**60 ways to share the letters of this name among the two repetitions."""
+    monkeypatch.setattr("podium.challenges.settings._PATTERN_SECONDS", 0.2)
+    name = "a" * 60
+    for reference in (carotid / "references").glob("a_*"):
+        reference.rename(reference.with_name(reference.name.replace("a_", f"{name}_", 1)))
+    change(carotid, "[cases]\n", "[cases]\ngroups = '^(?P<group>(a+)+)!'\n")
+    for run in (checked, lambda folder: evaluate(folder, ground_truth=folder)):
+        with pytest.raises(ConfigurationError, match=r"'cases.groups' takes more than 0\.2 seconds") as refused:
+            run(carotid)
+        assert refused.value.detail == name
+        assert name not in str(refused.value)
+
+
+@pytest.mark.parametrize("pattern", ["(?P<group>a{99999999999999999999})", "(?P<group>" + "(" * 2000, "x" * 1001])
+def test_a_pattern_of_any_length_is_answered(pattern: str, carotid: Path) -> None:
+    change(carotid, "[cases]\n", f"[cases]\ngroups = '{pattern}'\n")
+    (error,) = checked(carotid).errors
+    assert "'cases.groups' is wrong: " in error
+
+
 @pytest.mark.parametrize("ignore_case", [False, True])
 def test_names_equal_but_for_letter_case(ignore_case: bool, carotid: Path) -> None:
     carotid_files.write_case(carotid / "references/A_label.h5", trans_mask=carotid_files.mask((20, 28), seed=1))
@@ -343,7 +364,7 @@ def test_volumes_and_empty_references(lesions: Path) -> None:
     assert found.warnings == []
     assert found.statistics == [
         "cases: 2",
-        "reference: 1 empty, 1 with lesions",
+        'reference: 1 with lesions, 1 without lesions (empty_reference = "undefined")',
         "lesions: 0 to 1, median 0.5",
         "volume (ml): 0 to 0.324, median 0.162",  # 27 voxels of 12 mm3
         "smallest spacing (mm): 2 to 2, median 2",
@@ -409,7 +430,7 @@ def test_sizes_against_the_images(lesions: Path, tmp_path: Path) -> None:
     lesions_folders.write(tmp_path / "images/a_0001.mha", lesions_folders.LESION)
     lesions_folders.write(tmp_path / "images/b_0001.mha", lesions_folders.LESION[:-1])
     found = checked(lesions, images=tmp_path / "images")
-    assert found.errors == ["references/b.nii.gz: 'b_0001.mha' is 5 x 8 x 10, expected 6 x 8 x 10."]
+    assert found.errors == ["references/b.nii.gz: 'b_0001.mha' is 10 x 8 x 5, expected 10 x 8 x 6 (x, y, z)."]
     assert found.warnings == [
         "a: The spacing of an image and of the reference differ: one of them may be flipped, rotated or in another "
         "space.",
@@ -425,7 +446,7 @@ def test_images_of_both_views(carotid: Path, tmp_path: Path) -> None:
         )
     freehand_files.write_h5(images / "b.h5", {"long_img": np.zeros((9, 9))})
     found = checked(carotid, images=images)
-    assert found.errors == ["references/b_label.h5: 'long_img' in 'b.h5' is 9 x 9, expected 24 x 32."]
+    assert found.errors == ["references/b_label.h5: 'long_img' in 'b.h5' has the shape (9, 9), expected (24, 32)."]
     assert found.warnings == ["c: There is no image of this case."]
 
 
@@ -494,6 +515,13 @@ def test_a_perfect_submission_scores_best_in_every_sample_and_gallery_challenge(
     assert [warning for warning in found.warnings if "perfect submission" in warning] == []
 
 
+def test_a_perfect_submission_of_probabilities_has_no_error(tmp_path: Path) -> None:
+    toml = value("v", "probability", table="p.csv", column="v", classes={"low": 0, "mid": 1, "high": 2})
+    found = checked(write_challenge(tmp_path / "risk", toml + metrics("brier"), {"p.csv": "case,v\na,0\nb,1\nc,2\n"}))
+    assert found.errors == []
+    assert [warning for warning in found.warnings if "perfect submission" in warning] == []
+
+
 def test_a_declared_class_without_a_case_keeps_f1_macro_below_the_best_value(tmp_path: Path) -> None:
     toml = value("v", "class", table="p.csv", column="v", classes={"low": 0, "mid": 1, "high": 2})
     toml += metrics("f1", by="score") + '[figures]\nscore = "100 * f1.macro"\n'
@@ -511,3 +539,75 @@ def test_a_formula_that_even_a_perfect_submission_has_no_value_of(tmp_path: Path
     words = "A perfect submission has no value for '{}': these references leave it undefined."
     assert found.errors == []
     assert words.format("score") in found.warnings
+
+
+# The ranking rule, tried on the references, on damaged copies of them and without answers to single ones
+
+SIZES = value("size", "number", table="p.csv", column="size")
+SEVEN = "case,size\n" + "".join(f"c{number},{number + 5}\n" for number in range(7))
+
+
+def warnings_of(tmp_path: Path, toml: str, references: dict[str, Any], code: str = "") -> Checked:
+    folder = write_challenge(tmp_path / "sizes", SIZES + toml, references)
+    if code:
+        (folder / "metrics.py").write_text(f"from podium.own_metrics import metric\n\n{code}")
+    return checked(folder)
+
+
+@pytest.mark.parametrize(("failed", "gains"), [(0.5, True), (100, False)])
+def test_a_case_that_is_better_left_out(tmp_path: Path, failed: float, gains: bool) -> None:
+    """Predictions that are off by 1 have an error of 1, a missing one of 0.5."""
+    found = warnings_of(tmp_path, metric("mae", failed=failed) + '[ranking]\nby = "mae"\n', {"p.csv": SEVEN})
+    assert [each for each in found.warnings if "leaving out a case" in each] == (
+        ["By the ranking rule, a submission can gain by leaving out a case, such as c0."] if gains else []
+    )
+    assert "ranking rule tried on: 6 of 7 cases" in found.statistics
+
+
+def test_a_perfect_submission_that_is_not_first(tmp_path: Path) -> None:
+    """The metric is an error, of which more is declared to be better."""
+    code = '@metric(compares="number", direction="higher", lowest=0.0, highest=99.0)\n'
+    code += "def off(*, prediction, reference):\n    return abs(prediction - reference)\n"
+    found = warnings_of(tmp_path, metrics("off"), {"p.csv": SEVEN}, code)
+    assert found.errors == []
+    assert any("a perfect submission is not first" in each for each in found.warnings)
+
+
+def test_a_false_positive_where_there_is_nothing_to_find_is_not_ahead(tmp_path: Path) -> None:
+    spot = np.zeros((12, 12), np.uint8)
+    spot[4:8, 4:8] = 1
+    toml = value("v", "labels", file="{case}.mha", reference="{case}.mha", labels={"spot": 1})
+    toml += metric("lesions", match="iou", threshold=0.1, pairing="any", failed=0)
+    toml += '[ranking]\nby = ["lesions.spot.f1"]\nmethod = "positions_by_case"\n'
+    folder = write_challenge(tmp_path / "spots", toml, {"a.mha": spot, "b.mha": np.zeros_like(spot)})
+    assert [each for each in checked(folder).warnings if "ranking rule" in each] == []
+
+
+@pytest.mark.parametrize(
+    ("toml", "name"),
+    [
+        (metric("component_error"), "component_error"),
+        (metric("volume_difference_ml"), "volume_difference_ml"),
+        (metric("relative_volume_difference"), "relative_volume_difference"),
+        (metric("volume_rmse_ml"), "volume_rmse_ml"),
+        (metric("lesions", match="iou", threshold=0.1, pairing="any"), "lesions.fp"),
+        (metric("lesions", match="iou", threshold=0.1, pairing="any", over="pooled"), "lesions.fp"),
+    ],
+)
+def test_where_only_the_number_of_voxels_bounds_a_figure_failed_is_required(
+    tmp_path: Path, toml: str, name: str
+) -> None:
+    volume = value("v", "labels", file="{case}.mha", reference="{case}.mha", labels={"spot": 1})
+    folder = write_challenge(tmp_path / "spots", volume + toml + metrics("dice"), {"a.mha": np.eye(4, dtype=np.uint8)})
+    (error,) = checked(folder).errors
+    assert f"'metrics.0.failed' is missing: {name} has no worst value" in error
+
+
+def test_a_worst_value_that_others_can_be_worse_than(tmp_path: Path) -> None:
+    """Of an own metric: who left out one case was first by it."""
+    code = '@metric(compares="number", direction="lower", lowest=0.0, worst=9.0)\n'
+    code += "def off(*, prediction, reference):\n    return abs(prediction - reference)\n"
+    (error,) = warnings_of(tmp_path, metrics("off"), {"p.csv": SEVEN}, code).errors
+    assert "worst is 9, but other values can be worse: highest must be the same number" in error
+    (error,) = warnings_of(tmp_path, metrics("off"), {"p.csv": SEVEN}, code.replace(", worst=9.0", "")).errors
+    assert "'metrics.0.failed' is missing: off has no worst value" in error

@@ -227,15 +227,19 @@ def _changed(scene: Scene, draw: Callable[[st.SearchStrategy[Any]], Any]) -> dic
 
 
 def _reported_by_evaluation(submission: Path, scene: Scene, output: Path) -> str | dict[str, list[str]]:
-    """By case its error, or its warnings; a sentence where nothing was scored for another reason."""
+    """By case its error, why values are missing, or its warnings; a sentence where nothing was scored for another
+    reason."""
     try:
         evaluate(submission, ground_truth=scene.truth, output=output, executor=Serial())
     except SubmissionError as error:
         if not (output / "metrics.json").exists():
             return str(error)
     rows = read_metrics(output)["results"]
+    lost = {
+        case: row["error"] or " ".join(dict.fromkeys(row.get("missing", {}).values())) for case, row in rows.items()
+    }
     return {
-        case: [MISSING_CASE if row["error"] == MISSING else row["error"]] if row["error"] else row["warnings"]
+        case: [MISSING_CASE if lost[case] == MISSING else lost[case]] if lost[case] else row["warnings"]
         for case, row in rows.items()
     }
 
@@ -281,7 +285,7 @@ def test_another_geometry_is_reported_before_it_is_submitted(
         write_manifest(scenes[rule].manifest, tmp_path / "cases.json")
         assert main(["validate", str(tmp_path / "team"), "--cases", str(tmp_path / "cases.json")]) == code
         printed = " ".join(capfd.readouterr().out.split())
-        assert ("The origin of" in printed) == (rule != "labels, any geometry")
+        assert ("origin differs by 7 mm" in printed) == (rule != "labels, any geometry")
         assert ("Warning: in 2 of 2 cases" in printed) == (rule == "labels")
 
 

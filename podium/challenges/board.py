@@ -254,7 +254,11 @@ def _gate(gate: Gate, metric: Metric, names: _Names) -> Gate:
             return None
         return figure if _COMPARISONS[sign](value, 0) else gate.otherwise
 
-    return replace(gate, applied=applied)
+    return replace(gate, applied=applied, terms=tuple(terms.values()), of=_values_of(found.values()))
+
+
+def _values_of(metrics: Iterable[Metric | None]) -> frozenset[str]:
+    return frozenset[str]().union(*(each.uses for each in metrics if each is not None))
 
 
 def _case_figures(names: _Names) -> Iterable[CaseMetric[Any]]:
@@ -267,7 +271,7 @@ def _case_figures(names: _Names) -> Iterable[CaseMetric[Any]]:
         elif name in names.confidential:
             names.refuse(key, "is reserved: result rows already use this name; choose another")
         elif formula is not None:
-            metric = _of_cases(formula)
+            metric = replace(_of_cases(formula), of=_values_of(map(names.known.find_metric, formula.terms)))
             if (gate := settings.gate(key)) is not None:
                 metric = replace(metric, gate=_gate(gate, metric, names))
             names.hide(name, formula.terms)
@@ -462,6 +466,7 @@ def _of_cases(formula: Formula) -> CaseMetric[Any]:
         **formula.scale,
         worst=formula.worst,
         compute_from_row=compute_from_row,
+        terms=formula.terms,
         median=f"{formula.path}.median",
         count=f"{formula.path}.n",
         undefined_when=formula.undefined_when,

@@ -7,16 +7,12 @@ raises `Refused` for what the file's author has to fix.
 # ruff: noqa: ARG002  (many methods are defaults, which need none of their arguments)
 
 import hashlib
-import math
 from abc import ABC, abstractmethod
-from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from copy import deepcopy
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, Generic, TypeVar
-
-import numpy as np
 
 from podium.challenges.board import NO_RULE, RankingRule, complete_board
 from podium.challenges.ground_truth import (
@@ -33,17 +29,16 @@ from podium.challenges.ground_truth import (
 )
 from podium.challenges.pictures import Overlay, Picture
 from podium.challenges.settings import Tables
-from podium.errors import GroundTruthError, Refused, SubmissionError, UsageError, ValidationProblem
-from podium.figures import LARGEST_FIGURE, Figures, get, holds, numbers, put
-from podium.metrics.aggregation import CohortValues, add_groups, aggregate, recombined
-from podium.metrics.declaration import GROUP_MEAN, GROUPS, Scoreboard
+from podium.errors import GroundTruthError, ReaderDied, Refused, SubmissionError, UsageError, ValidationProblem
+from podium.figures import LARGEST_FIGURE, Figures, get, numbers, put
+from podium.metrics.aggregation import add_groups, aggregate, recombined
+from podium.metrics.declaration import Scoreboard
 from podium.metrics.engines import OWN
-from podium.metrics.resampling import Resamples
 from podium.pairing import Layout
 from podium.platform.jobs import Runtime
 from podium.platform.leaderboard import Column, column, group_columns
 from podium.platform.metrics_file import CaseResult, CaseScore
-from podium.platform.privacy import PerCase, aggregates_of_enough_cases, published_columns, rounded_aggregates
+from podium.platform.privacy import Disclosure, PerCase, rounded_aggregates
 from podium.platform.submission import Submission, SubmissionNames
 from podium.readers.decoding import one_case
 from podium.readers.files import SafeFile, list_files
@@ -52,7 +47,6 @@ TablesT = TypeVar("TablesT", bound=Tables)
 ReferenceT = TypeVar("ReferenceT")  # where one case's reference is
 ContentT = TypeVar("ContentT")  # one case's reference, read
 CaseT = TypeVar("CaseT")  # one case, compared
-_REPLICATES = 200  # enough for the magnitude of a standard error
 
 
 class Challenge(ABC, Generic[TablesT, PredictionT, ReferenceT, ContentT, CaseT]):
@@ -214,6 +208,14 @@ class Challenge(ABC, Generic[TablesT, PredictionT, ReferenceT, ContentT, CaseT])
         """What a row keeps besides the declared metrics, so that everything can be computed again from the rows."""
         return {}
 
+    def refused_values(self, case: CaseT) -> Mapping[str, Refused]:
+        """Of a case with several values, those without a usable prediction, and why."""
+        return {}
+
+    def lacks(self, case: CaseT, values: Collection[str]) -> bool:
+        """Whether one of these values has no usable prediction, so that its figures are those of a missing one."""
+        return False
+
     def warnings(self, case: CaseT) -> Sequence[str]:
         """What the prediction's author should know about a case that was scored."""
         return ()
@@ -226,18 +228,25 @@ class Challenge(ABC, Generic[TablesT, PredictionT, ReferenceT, ContentT, CaseT])
         """The row of one case; `expected` is its reference, read."""
         with one_case():
             case = self.compare(prediction, expected)
-        row = self.row(case)
-        if any(abs(number) > LARGEST_FIGURE for number in numbers(row)):
+        score = self.row(case)
+        if any(abs(number) > LARGEST_FIGURE for number in numbers(score.metrics)):
             raise Refused(f"The prediction holds numbers so large that a figure is beyond {LARGEST_FIGURE:g}.")
-        return CaseScore(metrics=row, warnings=tuple(self.warnings(case)))
+        refused = self.refused_values(case)
+        return replace(
+            score,
+            warnings=tuple(self.warnings(case)),
+            missing={name: str(reason) for name, reason in refused.items()},
+            was_killed=any(isinstance(reason, ReaderDied) for reason in refused.values()),
+        )
 
-    def score_missing(self, expected: ContentT) -> Figures:
+    def score_missing(self, expected: ContentT) -> CaseScore:
         """The row of a missing or failed case."""
-        return self.row(self.missing_case(expected), is_missing=True)
+        return self.row(self.missing_case(expected))
 
-    def row(self, case: CaseT, *, is_missing: bool = False) -> Figures:
-        """The figures and facts of one case; `is_missing` where it has no usable prediction."""
-        return {**self.scoreboard.row(case, is_missing=is_missing), **self.facts(case)}
+    def row(self, case: CaseT) -> CaseScore:
+        """The figures and facts of one case."""
+        figures, reasons = self.scoreboard.row(case, lacks=partial(self.lacks, case))
+        return CaseScore(metrics={**figures, **self.facts(case)}, undefined=reasons)
 
     # All cases and teams
 
@@ -315,48 +324,25 @@ class Challenge(ABC, Generic[TablesT, PredictionT, ReferenceT, ContentT, CaseT])
             groups.setdefault(self.cases.group_of(result.case) or "", []).append(result)
         return groups
 
-    def published(
-        self, aggregates: Figures, results: Sequence[CaseResult], *, per_case: PerCase, decimals: int | None
-    ) -> Figures:
-        """The aggregates of these results as participants see them."""
-        if per_case != "full":
-            groups = self._grouped(results) if self.cases.groups is not None else {}
-            aggregates = aggregates_of_enough_cases(
-                aggregates, results, groups=groups, board=self.scoreboard, ranked=self._ranked
-            )
-        aggregates = rounded_aggregates(aggregates, decimals=decimals)
-        return self._without_revealing_digits(aggregates, results) if per_case == "none" else aggregates
+    def disclosure(self, cases: Collection[str]) -> Disclosure:
+        """What is published of aggregates over these cases where they are hidden."""
+        groups = [] if self.cases.groups is None else [self.cases.group_of(case) or "" for case in cases]
+        return Disclosure(
+            board=self.scoreboard,
+            confidential=self.confidential,
+            ranked=self._ranked,
+            cases=len(cases),
+            groups=groups,
+        )
 
-    def _without_revealing_digits(self, aggregates: Figures, results: Sequence[CaseResult]) -> Figures:
-        """Figures that one case can move far, and formulas of them, with the digits that their standard error leaves:
-        the last place is not below it, so that nobody reads single labels from the differences of submissions."""
-        board = self.scoreboard
-        revealing = [each.path for each in board.cohort_metrics if each.reveals]
-        for formula in board.formulas:  # a formula comes after its terms
-            terms = {board.resolved(term).removesuffix(GROUP_MEAN) for term in formula.terms}
-            if terms.intersection(revealing) or any(term.startswith(f"{GROUPS}.") for term in terms if revealing):
-                revealing.append(formula.path)
-        if not revealing:
-            return aggregates
-        coarse = deepcopy(dict(aggregates))
-        groups = self._grouped(results) if GROUPS in coarse else {}
-        for figures, rows in (
-            (coarse, results),
-            *((coarse[GROUPS][name], rows) for name, rows in groups.items() if name in coarse[GROUPS]),
-        ):
-            given = {each.path: get(figures, each.path) for each in board.given if holds(figures, each.path)}
-            resamples = Resamples.draw(cases=len(rows), replicates=_REPLICATES, seed=0)
-            names = [self.cases.group_of(row.case) or "" for row in rows] if self.cases.groups is not None else ()
-            drawn = CohortValues(board, [row.metrics for row in rows], resamples, given, names)
-            for path in (path for path in revealing if holds(figures, path)):
-                error = float(np.nanstd(drawn[path]))
-                if not error > 0:  # all cases alike, or no resample has a value
-                    continue
-                places = max(0, math.floor(-math.log10(error)))
-                for shown in (path, path + GROUP_MEAN):
-                    if holds(figures, shown):
-                        put(figures, shown, round(get(figures, shown), places))
-        return coarse
+    def published(
+        self, exact: Figures, results: Sequence[CaseResult], *, per_case: PerCase, decimals: int | None, key: bytes
+    ) -> Figures:
+        """The aggregates of these results as participants see them; `key` is a secret of the ground truth."""
+        if per_case == "full":
+            return rounded_aggregates(exact, decimals=decimals)
+        disclosure = self.disclosure([result.case for result in results])
+        return disclosure.aggregates(exact, results, decimals=decimals, key=key)
 
     @property
     def _ranked(self) -> set[str]:
@@ -402,8 +388,7 @@ class Challenge(ABC, Generic[TablesT, PredictionT, ReferenceT, ContentT, CaseT])
             columns += group_columns(board, paths)
         if not hidden:
             return columns
-        groups = Counter(group for case in hidden if (group := self.cases.group_of(case)) is not None)
-        return published_columns(columns, cases=len(hidden), groups=groups, board=board, ranked=self._ranked)
+        return self.disclosure(hidden).columns(columns)
 
     def offline_columns(self) -> Sequence[Column]:
         """Figures below `aggregates` that offline tools add."""

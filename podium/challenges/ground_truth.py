@@ -6,14 +6,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Generic, TypeVar
 
-import numpy as np
-
-from podium.challenges.settings import ChallengeFile, Common
+from podium.challenges.settings import ChallengeFile, Common, Settings
 from podium.errors import ConfigurationError, GroundTruthError, Refused, UsageError, listed
 from podium.pairing import Candidate, Pairing, Unmatched
 from podium.platform.jobs import Runtime
 from podium.readers.files import escape_for_display
-from podium.readers.images import Geometry
+from podium.readers.geometry import Geometry
 
 UPLOADED = Path("/opt/ml/input/data/ground_truth")
 CHALLENGE_FILE = "challenge.toml"
@@ -26,9 +24,6 @@ Shapes = Mapping[str, tuple[int, ...]]  # of the arrays of one case, by their na
 Geometries = Mapping[str, Geometry]  # of those arrays whose files have one: public, it is the images'
 _NAME = re.compile(r"[a-z0-9]+(?:[._-]+[a-z0-9]+)*", re.ASCII)  # what Docker allows in an image's name
 NAMED = 5  # cases that a line names
-_SPACING_TOLERANCE = 1e-3  # relative: NIfTI stores single precision
-_DIRECTION_TOLERANCE = 1e-3
-_ORIGIN_TOLERANCE_MM = 0.1
 _SMALLEST_SPACING_MM = 0.01  # no scanner resolves this; a millimetre written in metres is 0.001
 
 # Where the ground truth is and which challenges it holds.
@@ -143,12 +138,21 @@ def lines_of(problems: Sequence[ReferenceProblem]) -> Sequence[str]:
 
 @dataclass(frozen=True, kw_only=True)
 class Collected(Generic[PredictionT]):
-    """A submission sorted by case, nothing opened yet."""
+    """A submission sorted by case, nothing opened yet.
+
+    refused    by case, why its prediction will not be opened
+    unanswered optional values that it has no prediction of in any case: it is not scored by them
+    notes      sentences on all cases together, for the submission's author
+    digest     of all its files, where rows are sealed with it
+    """
 
     predictions: Mapping[str, PredictionT]
-    refused: Mapping[str, str] = field(default_factory=dict)  # case -> why its prediction will not be opened
+    refused: Mapping[str, str] = field(default_factory=dict)
     unmatched: Sequence[Unmatched] = ()
+    unanswered: Collection[str] = ()
+    notes: Sequence[str] = ()
     runtime: Runtime = field(default_factory=Runtime)
+    digest: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -189,34 +193,18 @@ def equal_but_for_letter_case(cases: Collection[str]) -> Sequence[Sequence[str]]
     return [names for names in alike.values() if len(names) > 1]
 
 
-# The geometry in an image's header, and when it deserves a warning.
-
-
-def differing_geometry(name: str, found: Geometry | None, expected: Geometry | None) -> str | None:
-    """A warning where the headers differ: voxels are compared index by index, so something may be wrong."""
-    differing = differing_parts(found, expected)
-    if not differing:
-        return None
-    verb = "differs" if len(differing) == 1 else "differ"
-    return f"The {' and '.join(differing)} of '{name}' {verb} from the image's; the image's geometry is used."
-
-
-def differing_parts(found: Geometry | None, expected: Geometry | None) -> Sequence[str]:
-    """Which parts of two headers differ; nothing where one has none."""
-    if found is None or expected is None or len(found.spacing) != len(expected.spacing):
-        return ()
-    same = {
-        "spacing": np.allclose(found.spacing, expected.spacing, rtol=_SPACING_TOLERANCE, atol=0),
-        "direction": np.allclose(found.direction, expected.direction, rtol=0, atol=_DIRECTION_TOLERANCE),
-        "origin": np.allclose(found.origin, expected.origin, rtol=0, atol=_ORIGIN_TOLERANCE_MM),
-    }
-    return [what for what, is_same in same.items() if not is_same]
-
-
-def doubts_about_spacing(spacing: Sequence[float]) -> Sequence[str]:
-    """What is implausible about a reference's spacing."""
-    if all(length == 1.0 for length in spacing):
-        return ["The spacing is 1 x 1 x 1 mm: it may have been lost in a conversion, and volumes would be wrong."]
-    if min(spacing) < _SMALLEST_SPACING_MM:
-        return [f"The spacing is below {_SMALLEST_SPACING_MM} mm: it may be in metres, and volumes would be wrong."]
-    return ()
+def doubts_about_geometry(name: str, geometry: Geometry | None, settings: Settings) -> list[str]:
+    """What is implausible about a volume's spacing, and a recommendation where the settings of its predictions have no
+    `geometry`."""
+    if geometry is None or len(geometry.spacing) != 3:
+        return []
+    doubts = []
+    if all(length == 1.0 for length in geometry.spacing):
+        doubts.append("The spacing is 1 x 1 x 1 mm: it may have been lost in a conversion, and volumes would be wrong.")
+    elif min(geometry.spacing) < _SMALLEST_SPACING_MM:
+        below = f"The spacing is below {_SMALLEST_SPACING_MM} mm"
+        doubts.append(f"{below}: it may be in metres, and volumes would be wrong.")
+    if geometry.direction and "geometry" not in settings.model_fields_set and getattr(settings, "is_predicted", True):
+        advice = 'geometry = "strict" refuses it; "warn", the default, scores it by array index.'
+        doubts.append(f"Nothing says what becomes of a prediction of '{name}' that is in another place: {advice}")
+    return doubts

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from podium.metrics.declaration import Direction
-from podium.readers.images import Geometry
+from podium.readers.geometry import Geometry
 
 Points = Sequence[tuple[float, float]]
 

@@ -3,6 +3,7 @@
 `Common` are the keys outside of tables, `Tables` the tables that every kind has; a kind adds its own.
 """
 
+import math
 import re
 import sys
 import tomllib
@@ -16,6 +17,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self, get_args, get_origin
 from pydantic import (
     AfterValidator,
     BaseModel,
+    BeforeValidator,
     ConfigDict,
     Field,
     ModelWrapValidatorHandler,
@@ -25,6 +27,7 @@ from pydantic import (
     SerializerFunctionWrapHandler,
     StringConstraints,
     ValidationError,
+    ValidationInfo,
     field_validator,
     model_serializer,
     model_validator,
@@ -33,9 +36,10 @@ from pydantic_core import InitErrorDetails, PydanticCustomError
 
 from podium.errors import UNKNOWN_KEY, ConfigurationError, ValidationProblem, all_problems, did_you_mean
 from podium.formulas import FormulaError, Node, parse
+from podium.kernel import deadline
 from podium.metrics.declaration import Direction, Gate, Undefined
 from podium.platform.privacy import PerCase
-from podium.platform.sealing import decoded_key
+from podium.platform.sealing import closed_box
 from podium.platform.submission import SubmissionShape
 
 Finite = Annotated[float, Field(strict=True, allow_inf_nan=False)]
@@ -44,6 +48,19 @@ NonNegative = Annotated[float, Field(strict=True, allow_inf_nan=False, ge=0)]
 Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_-]+$")]  # no dot: it would split a leaderboard path
 Bound = Annotated[float, Field(strict=True)]  # may be infinite
 Text = Annotated[str, StringConstraints(min_length=1, strip_whitespace=True)]
+
+
+def _least_accepted(threshold: Any, info: ValidationInfo) -> Any:
+    """The least number that a threshold accepts: of "> 0.3" the next one in double precision. The threshold of a
+    distance is the largest, and no comparison."""
+    found = _COMPARISON.fullmatch(threshold) if isinstance(threshold, str) else None
+    if found is None or info.data.get("match") == "centroid":
+        return threshold
+    return math.nextafter(float(found[2]), math.inf) if found[1] == ">" else float(found[2])
+
+
+LeastAccepted = BeforeValidator(_least_accepted)
+Threshold = Annotated[Finite, LeastAccepted, Field(ge=0, le=1)]
 
 
 def _is_a_name(text: str) -> str:
@@ -68,9 +85,11 @@ CASES = "cases"
 DEFAULT_DECIMALS = 4  # of aggregates where single cases are hidden: more would reveal single cases
 BOARD_TABLES = ("figures", "case_figures", "leaderboard", "ranking")
 ENGINE = "engine"  # a key outside of tables that is a setting of the kind: it decides how figures are computed
+_PATTERN_SECONDS = 5.0  # of one case name: some patterns never end
 GROUP = "group"  # the named part of `groups` that becomes the group's name
 _FIGURE_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
 _SLUG = re.compile(r"[a-z0-9_]+(?:-[a-z0-9_]+)*")
+_COMPARISON = re.compile(r"(>=?)\s*(\d*\.?\d+)")
 _DEEPEST = 20  # tables and arrays inside each other
 _HEADER = re.compile(r"^\s*\[\[?\s*([^\]]+?)\s*\]\]?\s*(?:#.*)?$")
 _ASSIGNMENT = re.compile(
@@ -177,7 +196,7 @@ class CasesSettings(Settings):
 
     input: Slug | None = None
     ignore_case: bool | None = None
-    groups: str | None = None
+    groups: Annotated[str, Field(max_length=1000)] | None = None
 
     @field_validator("groups")
     @classmethod
@@ -185,7 +204,7 @@ class CasesSettings(Settings):
         if pattern is not None:
             try:
                 names = re.compile(pattern).groupindex
-            except re.error as error:
+            except (re.error, OverflowError, RecursionError) as error:
                 raise ValueError(f"it is not a regular expression: {error}") from None
             if GROUP not in names:
                 raise ValueError(f"the pattern must have a named group: (?P<{GROUP}>...)")
@@ -193,7 +212,14 @@ class CasesSettings(Settings):
 
     def group_of(self, case: str) -> str | None:
         """The group of a case, None where there are no groups or the pattern does not fit."""
-        match = re.search(self.groups, case) if self.groups is not None else None
+        if self.groups is None:
+            return None
+        try:
+            with deadline(_PATTERN_SECONDS):
+                match = re.search(self.groups, case)
+        except TimeoutError:
+            words = f"takes more than {_PATTERN_SECONDS:g} seconds for the name of a single case: write it more simply"
+            raise ConfigurationError(f"The pattern 'cases.groups' {words}.", detail=case) from None
         return match[GROUP] if match else None
 
 
@@ -206,7 +232,7 @@ class SealedSettings(Settings):
     @classmethod
     def _is_a_key(cls, key: str | None) -> str | None:
         if key is not None:
-            decoded_key(key)
+            closed_box(b"for trial", key)
         return key
 
 

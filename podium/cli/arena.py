@@ -199,11 +199,12 @@ def arena_status(options: ArenaOptions) -> int:
         output.print(
             _ratings(reached),
             table(
-                f"The stop rule {'holds' if rule.holds else 'does not hold yet'}: all of the first "
-                f"{len(rule.required)} and one of the last {len(rule.either)}",
+                f"The stop rule {'holds' if rule.holds else 'does not hold yet'} (the last condition is optional)",
                 *("Condition", "Met", "Explanation"),
                 texts=["Condition", "Explanation"],
-                rows=[(each.name, "yes" if each.met else "no", each.sentence) for each in rule.conditions],
+                rows=[
+                    (each.name, "yes" if each.met else "no", each.sentence) for each in (*rule.required, *rule.optional)
+                ],
             ),
             _raters(raters, figures),
         )
@@ -215,17 +216,19 @@ def arena_status(options: ArenaOptions) -> int:
 
 
 def _ratings(reached: standing.Standing) -> "Table":
-    """The order within a tied group is uncertain, so a line is drawn only between groups."""
+    """The order within a group is uncertain, so a line is drawn only between groups."""
     title = f"Ratings after {reached.votes} votes ({standing.TITLES[reached.decided_by]} decides)"
     made = table(
-        title, "#", "Team", "Averaged\nElo", "Elo", "Bradley-\nTerry", "Interval", "Won", "Tied", "Lost", texts=["Team"]
+        *(title, "#", "Team", "Group", "Averaged\nElo", "Elo", "Bradley-\nTerry", "Interval", "Won", "Tied", "Lost"),
+        texts=["Team"],
     )
     for team, following in zip(reached.teams, (*reached.teams[1:], None), strict=True):
         interval = "-" if team.interval is None else "{:.0f} to {:.0f}".format(*team.interval)
         ratings = (f"{rating:.1f}" for rating in (team.elo_averaged, team.elo, team.bradley_terry))
+        place = str(team.rank), cell(team.name), str(team.group)
         counts = map(str, (team.wins, team.ties, team.losses))
         is_last_of_group = following is not None and following.group != team.group
-        made.add_row(str(team.rank), cell(team.name), *ratings, interval, *counts, end_section=is_last_of_group)
+        made.add_row(*place, *ratings, interval, *counts, end_section=is_last_of_group)
     return made
 
 
@@ -253,6 +256,7 @@ def arena_close(options: ArenaOptions) -> int:
 class ResultOptions(ArenaOptions):
     output: Path = option("FILE", "the file to write", Path("arena.json"))
     by: Literal["elo-averaged", "elo", "bradley-terry"] = choice("which rating decides the order", "elo-averaged")
+    tied_groups: bool = flag("teams of a group, which the votes do not separate, share its rank")
     provisional: bool = flag("allow it while votes can still be cast")
 
 
@@ -267,7 +271,11 @@ def arena_result(options: ResultOptions) -> int:
             )
         ballots = read_ballots(arena.store)
         found = standing.arena_result(
-            ballots, arena.methods, arena.settings, notes=arena.notes, by=options.by, closed=closed
+            *(ballots, arena.methods, arena.settings),
+            notes=arena.notes,
+            by=options.by,
+            tied_groups=options.tied_groups,
+            closed=closed,
         )
     write_whole(options.output, json_text(found, indent=2))
     for sentence in (*found.disagreements, *found.notes):
@@ -324,6 +332,9 @@ def arena_viewer(_: NoOptions) -> int:
     return 0
 
 
+_points = numeric(float, lambda points: 0 <= points < math.inf, "is not 0 or more")
+
+
 @dataclass(kw_only=True)
 class ArenaSimulationOptions(WorkerOptions):
     gaps: Sequence[Positive] = option(
@@ -344,11 +355,9 @@ class ArenaSimulationOptions(WorkerOptions):
         type=numeric(float, lambda ties: 0 <= ties < 1, "is not between 0 and 1"),
     )
     case_spread: float = option(
-        "POINTS",
-        "standard deviation of a team's strength from case to case [%(default)g]",
-        100.0,
-        type=numeric(float, lambda points: 0 <= points < math.inf, "is not 0 or more"),
+        "POINTS", "standard deviation of a team's strength from case to case [%(default)g]", 100.0, type=_points
     )
+    rater_spread: float = option("POINTS", "the same from rater to rater [%(default)g]", 50.0, type=_points)
     arena: Path | None = option("DIR", "use the settings of this arena [the published ones]")
     runs: PositiveInt = option("N", "arenas per row", 200)
     seed: Count = option("N", "random seed", 0)
@@ -364,6 +373,7 @@ def arena_simulate(options: ArenaSimulationOptions) -> int:
             cases=options.cases,
             tie_share=options.ties,
             case_spread_points=options.case_spread,
+            rater_spread_points=options.rater_spread,
             settings=settings,
         )
         for gap in options.gaps
@@ -371,17 +381,16 @@ def arena_simulate(options: ArenaSimulationOptions) -> int:
     played = _play_all(scenarios, runs=options.runs, seed=options.seed, workers=options.workers)
     made = table(
         "",
-        *("Gap", "Best is first", "By Elo", "By Bradley-Terry", "Best has rank 1", "Best in first group"),
-        *("Votes: median", "90 %", "Budget ended it", "Never ended", "Kendall's tau"),
+        *("Gap", "Best is first", "By Elo", "By Bradley-Terry", "Best in first group"),
+        *("Votes: median", "90 %", "Never ended", "Kendall's tau"),
     )
     for number, scenario in enumerate(scenarios):
         row = summarise(scenario.gap_points, played[number * options.runs : (number + 1) * options.runs])
         made.add_row(
             f"{row.gap_points:g}",
             *(f"{row.first[by]:.0%}" for by in ("elo-averaged", "elo", "bradley-terry")),
-            f"{row.with_rank_1:.0%} (of {row.mean_teams_of_rank_1:.1f})",
             f"{row.in_first_group:.0%} (of {row.mean_first_group:.1f})",
-            *(f"{row.median_votes:.0f}", f"{row.votes_90:.0f}", f"{row.ended_by_budget:.0%}", f"{row.unfinished:.0%}"),
+            *(f"{row.median_votes:.0f}", f"{row.votes_90:.0f}", f"{row.unfinished:.0%}"),
             f"{row.mean_tau:.2f}",
         )
     console().print(made)

@@ -124,9 +124,7 @@ class RankOptions:
         action=_Merged,
     )
     arena: Path | None = option("FILE", "the arena's ratings, which order the finalists")
-    break_arena_ties: bool = flag(
-        "with --arena: order teams of one group by their ratings; otherwise they share the rank"
-    )
+    tied_groups: bool = flag("with --arena: teams of a group, which the votes do not separate, share its rank")
     calibration: Path | None = option(
         "FILE", "what 'podium judge calibrate' wrote: the page shows how far the judge agrees with the clinicians"
     )
@@ -150,8 +148,10 @@ class RankOptions:
     missing: Literal["worst", "exclude", "error"] | None = choice(
         "a missing value counts as the worst, excludes its case for all teams, or is an error [worst]", section=_TABLES
     )
-    bootstraps: Count = option(
-        "N", "number of bootstrap replicates over cases, 0 for none", 1000, names=["--replicates", "--bootstraps"]
+    bootstraps: Count | None = option(
+        "N",
+        "number of bootstrap replicates over cases, 0 for none [1,000; more below 50 cases]",
+        names=["--replicates", "--bootstraps"],
     )
     seed: Count = option("N", "random seed for the bootstrap", 0)
     confidence: InnerFraction = option("C", "confidence level of every interval", 0.95)
@@ -172,7 +172,7 @@ def rank(options: RankOptions) -> int:
         quantile=options.quantile if options.quantile is not None else RankingOptions.quantile,
         platform_method=options.platform_method,
         arena=options.arena,
-        break_arena_ties=options.break_arena_ties,
+        tied_groups=options.tied_groups,
         calibration=options.calibration,
         progress=show_progress,
     )
@@ -195,8 +195,8 @@ def _scheme(options: RankOptions) -> str:
             raise UsageError(f"--{name.replace('_', '-')} belongs to --scheme {' or '.join(schemes)}.")
     if options.quantile is not None and options.statistic != "quantile":
         raise UsageError("--quantile belongs to --statistic quantile.")
-    if options.break_arena_ties and not options.arena:
-        raise UsageError("--break-arena-ties belongs to --arena.")
+    if options.tied_groups and not options.arena:
+        raise UsageError("--tied-groups belongs to --arena.")
     if options.scheme == "rank-then-aggregate" and options.statistic == "quantile":
         raise UsageError("--scheme rank-then-aggregate takes --statistic mean or median.")
     scheme = options.scheme.replace("aggregate", options.statistic or "mean")
@@ -381,11 +381,14 @@ def report(options: ReportOptions) -> int:
 
 
 def _submission_page(options: ReportOptions) -> "Report":
+    from podium.platform.submission import submission_digest
     from podium.tools.ranking.documents import read_cohorts
     from podium.tools.report.submission_report import submission_report, worst_of_submission
 
     cohort = read_cohorts([options.file], key=options.key)[0]
     file = cohort.files[0]
+    if options.submission and file.submission and submission_digest(options.submission) != file.submission:
+        raise UsageError(f"The sealed rows of {file.label} belong to another submission than {options.submission}.")
     worst = {file.team: worst_of_submission(file, cohort.challenge)}
     submissions = {file.team: options.submission} if options.submission else {}
     pictures = _pictures(options, file.content.challenge, worst, submissions)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
 
 from podium.cli.arguments import (
     GROUND_TRUTH,
@@ -22,6 +22,7 @@ from podium.cli.arguments import (
     argument,
     choice,
     dask_executor,
+    flag,
     option,
 )
 from podium.cli.output import cell, console, end, table
@@ -64,7 +65,10 @@ class BatchOptions(ChallengeOptions, CaseOptions, SchedulerOptions):
     cache: Path | None = option(
         "DIR", "for copies of what is given as a URL such as s3://bucket/folder [podium in the user's cache folder]"
     )
-    bootstraps: Count = option("N", "number of bootstrap replicates of the ranking, 0 for none", 1000)
+    allow_missing: bool = flag("write a ranking even if teams without scores are missing from it")
+    bootstraps: Count | None = option(
+        "N", "number of bootstrap replicates of the ranking, 0 for none [1,000; more below 50 cases]"
+    )
 
 
 def batch(options: BatchOptions) -> int:
@@ -80,6 +84,7 @@ def batch(options: BatchOptions) -> int:
 def _score_and_rank(
     options: BatchOptions, executor: "Callable[[ProgressFactory], Executor]", output: "Output", cache: Path
 ) -> int:
+    from podium.platform.metrics_file import Status
     from podium.tools.batch.run import TEAMS_FOLDER, run_batch
     from podium.tools.batch.storage import Url
     from podium.tools.ranking.documents import read_cohorts
@@ -95,21 +100,25 @@ def _score_and_rank(
         teams_per_task=options.teams_per_task,
         cache=cache,
     )
-    made = table("Submissions", "Team", "Scored", "Failed", "Missing", "New", "Problem", texts=["Team", "Problem"])
+    states = get_args(Status)
+    made = table("Submissions", "Team", *map(str.title, states), "New", "Problem", texts=["Team", "Problem"])
     for each in outcomes:
         counts = each.counts
-        cells = ["-"] * 3 if counts is None else [str(n) for n in (counts.scored, counts.failed, counts.missing)]
+        cells = ["-" if counts is None else str(getattr(counts, state)) for state in states]
         made.add_row(cell(each.team), *cells, str(each.new), cell(each.error or ""))
     console().print(made)
     written = [output.folder / TEAMS_FOLDER / each.team for each in outcomes if each.counts is not None]
     if written:
         wanted = RankingOptions(bootstraps=options.bootstraps, progress=show_progress)
         try:
+            if len(written) < len(outcomes) and not options.allow_missing:
+                raise UsageError("teams without scores would be missing; --allow-missing writes it without them.")
             rank_cohorts(read_cohorts(written), output.folder / _RANKING, wanted)
             output.send(_RANKING)
             if output.url is not None:
                 print(f"Sent to {output.url / _RANKING}.")
         except UsageError as error:  # as where reports have not been judged yet: the scores are written all the same
+            output.delete(_RANKING)
             print(f"There is no ranking: {error}")
     failed = [each.team for each in outcomes if each.error is not None]
     cases = sum(each.new for each in outcomes)
@@ -150,8 +159,11 @@ class SimulateOptions(ImageOptions, SchedulerOptions):
     strategy: Literal["auto", "centerline", "random", "boundary"] = choice(
         "auto: each strategy for a third of the cases", "auto"
     )
-    steps: int = option("N", "predictions per case, including the one without scribbles", 6)
-    step_timeout: float = option("SECONDS", "a step that takes longer fails [600]", 600.0)
+    steps: int | None = option(
+        "N", "predictions per case, the first without scribbles [6, or as many as were recorded]"
+    )
+    replay: Path | None = option("DIR", "recorded scribbles, <case>/iter_<k>_scribbles.json, instead of simulated ones")
+    step_timeout: float = option("SECONDS", "a step that takes longer fails [1200]", 1200.0)
     resources: Sequence[tuple[str, float]] = option(
         "NAME=NUMBER", "what each case needs of its Dask worker, such as GPU=1", (), type=_resource
     )
@@ -159,17 +171,22 @@ class SimulateOptions(ImageOptions, SchedulerOptions):
 
 def simulate(options: SimulateOptions) -> int:
     require("skimage", "networkx", "matplotlib", extra="score,simulate")
-    from podium.tools.simulation.run import Plan, find_cases, simulate_on
+    from podium.tools.simulation.run import Plan, find_cases, recorded_scribbles, simulate_on
     from podium.tools.simulation.run import simulate as simulate_here
 
-    if options.steps < 1 or not options.step_timeout > 0:
+    if options.replay is not None and (options.steps is not None or options.strategy != "auto"):
+        raise UsageError("With --replay the recorded scribbles decide: leave out --steps and --strategy.")
+    if (options.steps is not None and options.steps < 1) or not options.step_timeout > 0:
         raise UsageError("--steps and --step-timeout must be positive.")
     cases = find_cases(options.images.resolve(), options.references.resolve())
+    replay = {case.name: recorded_scribbles(options.replay, case.name) for case in cases} if options.replay else None
+    steps = max(map(len, replay.values())) if replay else options.steps or 6
     plans = {
         team: Plan(
             spec=spec,
             output=options.output.resolve() / team,
-            steps=options.steps,
+            steps=steps,
+            replay=replay,
             strategy=None if options.strategy == "auto" else options.strategy,
             timeout_seconds=options.step_timeout,
         )
@@ -182,7 +199,8 @@ def simulate(options: SimulateOptions) -> int:
             so_far.clear()
         so_far.append("-" if outcome.dice is None else f"{outcome.dice:.3f}")
         problem = f"  {outcome.error}" if outcome.error else "  (from an earlier run)" if outcome.resumed else ""
-        line = f"{outcome.case}  step {outcome.step + 1} of {options.steps}  Dice {' '.join(so_far)}{problem}"
+        count = len(replay[outcome.case]) if replay else steps
+        line = f"{outcome.case}  step {outcome.step + 1} of {count}  Dice {' '.join(so_far)}{problem}"
         print(line, file=sys.stderr, flush=True)
 
     found: Sequence[Sequence[StepOutcome]]
@@ -193,21 +211,22 @@ def simulate(options: SimulateOptions) -> int:
         found = simulate_here(cases, list(plans.values()), show)
     else:
         # Every step has its own limit; this one is for what they do not end. A server is started within one of them.
-        limit = (options.steps + 1) * (2 * options.step_timeout + 600)
+        limit = (steps + 1) * (2 * options.step_timeout + 600)
         executor = dask_executor(options.scheduler, case_timeout_seconds=limit, resources=options.resources)
         found, broken = simulate_on(executor(show_progress), cases, list(plans.values()), show)
     for team, outcomes in zip(plans, found, strict=True):
         if team:
             print(f"Team {team}")
-        _print_curve(outcomes, options.steps)
+        _print_curve(outcomes, steps)
     for name, error in broken.items():
         print(f"{name}: {error}", file=sys.stderr)
     failed = sum(outcome.status == "failed" for outcomes in found for outcome in outcomes)
     problems = f", {failed} steps failed" if failed else ""
     problems += f", {len(broken)} cases produced no result" if broken else ""
     of_teams = f" for each of {len(plans)} teams" if len(plans) > 1 else ""
+    up_to = "up to " if replay else ""
     print(
-        f"Simulated {len(cases)} cases of {options.steps} steps{of_teams}{problems}: {options.output}", file=sys.stderr
+        f"Simulated {len(cases)} cases of {up_to}{steps} steps{of_teams}{problems}: {options.output}", file=sys.stderr
     )
     return 1 if broken else 0
 

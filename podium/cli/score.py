@@ -92,8 +92,8 @@ def evaluate(options: EvaluateOptions) -> int:
     if options.platform == "orca":
         return _evaluate_on_orca(options, given)
     counts = _evaluate_on_platform(options, given).counts
-    numbers = (("failed", counts.failed), ("missing", counts.missing), ("unmatched", counts.unmatched))
-    unscored = ", ".join(f"{number} {status}" for status, number in numbers if number)
+    states = ("partial", "failed", "missing", "unmatched")
+    unscored = ", ".join(f"{number} {state}" for state in states if (number := getattr(counts, state)))
     summary = f"Scored {counts.scored} of {counts.expected} cases{f' ({unscored})' if unscored else ''}."
     end_log("" if is_one_stream() else summary)  # the platform shows the two streams separately
     return end(summary)
@@ -208,4 +208,4 @@ def validate(options: ValidateOptions) -> int:
     if problems:
         fix = "1 problem; fix it" if len(problems) == 1 else f"{len(problems)} problems; fix them"
         return end(f"Found {fix} before you submit.{unknown}", 1)
-    return end(f"The submission is ready.{unknown}")
+    return end(f"The submission is {report.verdict}.{unknown}")

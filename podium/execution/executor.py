@@ -37,8 +37,8 @@ _SHARE_BETWEEN_LINES = 0.25  # of the time so far: a day's work takes 42 lines, 
 @dataclass(frozen=True, kw_only=True)
 class CaseOutcome(Generic[Value]):
     """`value`, or else `error`, a message for the case's author, and `detail` for the organiser's log; `was_killed`
-    where a process ended before there was either, which need not be the case's fault; `own_metric` how the organiser's
-    own metric failed, where it did."""
+    where a process ended before there was either, or all of the value, which need not be the case's fault; `own_metric`
+    how the organiser's own metric failed, where it did."""
 
     value: Value | None = None
     error: str | None = None
@@ -76,7 +76,8 @@ class Executor(Protocol):
 def attempt(work: Callable[[str], Value], case: str) -> CaseOutcome[Value]:
     """Work on one case: its value, or why there is none."""
     try:
-        return CaseOutcome(value=work(case))
+        value = work(case)
+        return CaseOutcome(value=value, was_killed=getattr(value, "was_killed", False))
     except (UsageError, MachineError):
         raise
     except Refused as refusal:

@@ -11,10 +11,11 @@ columns, ranking and commands.
 """
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
-from typing import Any, Generic, Literal, TypeVar
+from typing import Any, Generic, Literal, TypeVar, get_args
 
 from podium.figures import Figures, get, put
 from podium.metrics import Floats
@@ -22,6 +23,11 @@ from podium.metrics.resampling import Resamples
 
 Direction = Literal["higher", "lower"]
 Undefined = Literal["exclude", "worst"]
+Reason = Literal["both_empty", "reference_empty", "prediction_empty", "too_few", "condition"]
+"""Why a figure has no value. `both_empty` is right: nothing to find, and nothing found. `reference_empty` leaves the
+case out for all teams. The others are a fault of the prediction: no answer, no result of the formula, a condition."""
+REASONS: Sequence[Reason] = get_args(Reason)  # from right to wrong
+_NO_ANSWER: Reason = "prediction_empty"
 CaseT = TypeVar("CaseT")
 GROUPS = "groups"
 GROUP_MEAN = "_group_mean"
@@ -50,6 +56,7 @@ class Metric(Figure):
     """One figure of every case.
 
     name       dotted path in a result row's `metrics`
+    of         the values that it is computed from, of kinds that have several
     worst      the value that ranking gives to a team without one
     mean, std, median, count   where mean, population standard deviation, median and number of defined values are
                                below `aggregates`; "" for nowhere. By default `<name>.mean` and `<name>.std` alone
@@ -59,6 +66,7 @@ class Metric(Figure):
 
     name: str
     worst: float
+    of: frozenset[str] = frozenset()
     mean: str | None = None
     std: str | None = None
     median: str = ""
@@ -69,6 +77,11 @@ class Metric(Figure):
     def __post_init__(self) -> None:
         if not self.lowest <= self.worst <= self.highest:
             raise ValueError(f"{self.name}: worst value {self.worst} is outside {self.lowest} to {self.highest}")
+
+    @property
+    def uses(self) -> frozenset[str]:
+        """All values that decide the figure."""
+        return self.of
 
     @property
     def mean_path(self) -> str:
@@ -82,36 +95,49 @@ class Metric(Figure):
 @dataclass(frozen=True, kw_only=True)
 class Gate:
     """`where` and `otherwise` of challenge.toml: what a figure is where the condition at this key does not hold, None
-    for no value. `applied` (row, figure) is the figure behind the gate."""
+    for no value. `applied` (row, figure) is the figure behind the gate, which names the `terms`; the values `of`
+    decide it."""
 
     where: str
     otherwise: float | None
     key: tuple[str | int, ...]
+    terms: tuple[str, ...] = ()
     applied: Callable[[Figures, float | None], float | None] = lambda _, figure: figure
+    of: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, kw_only=True)
 class CaseMetric(Metric, Generic[CaseT]):
-    """A metric with its function: `compute` from a case, or `compute_from_row` from the row's other figures.
+    """A metric with its function: `compute` from a case, or `compute_from_row` from the row's other figures, `terms`.
 
-    when_missing  the figure of a case without a usable prediction; by default the worst value, null if that is infinite
+    A case without a usable prediction has a figure as well: the worst that any prediction of it could have.
     """
 
-    compute: Callable[[CaseT], float | None] | None = None
+    compute: Callable[[CaseT], float | Reason | None] | None = None
     compute_from_row: Callable[[Figures], float | None] | None = None
-    when_missing: Callable[[CaseT], float | None] | None = None
+    terms: tuple[str, ...] = ()
     gate: Gate | None = None
 
-    def from_row(self, row: Figures) -> float | None:
-        """The figure, made of the row's other figures or measured before, behind its gate."""
+    def from_row(self, row: Figures, *, is_missing: bool) -> float | None:
+        """The figure, made of the row's other figures or measured before, behind its gate. Without a usable prediction
+        it is the worse one of those before and behind it."""
         figure = get(row, self.name) if self.compute_from_row is None else self.compute_from_row(row)
-        return figure if self.gate is None else self.gate.applied(row, figure)
+        if self.gate is None:
+            return figure
+        if not is_missing:
+            return self.gate.applied(row, figure)
+        known = [each for each in (figure, self.gate.otherwise) if each is not None]
+        return None if figure is None else (min if self.direction == "higher" else max)(known)
 
-    def score_missing(self, case: CaseT) -> float | None:
-        """The figure of a case without a usable prediction."""
-        if self.when_missing is not None:
-            return self.when_missing(case)
-        return self.worst if math.isfinite(self.worst) else None
+    @property
+    def uses(self) -> frozenset[str]:
+        return self.of if self.gate is None else self.of | self.gate.of
+
+    def why_undefined(self, reasons: Mapping[str, Reason]) -> Reason:
+        """Why there is no value: by the `reasons` of figures before, its own or the worst of its terms."""
+        names = (self.name, *self.terms, *(self.gate.terms if self.gate else ()))
+        found = [REASONS.index(reasons[name]) for name in names if name in reasons]
+        return REASONS[max(found)] if found else "too_few" if self.gate is None else "condition"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -167,14 +193,12 @@ class CohortMetric(GivenFigure):
 
     exact      exact(rows): what is published, where a package of the field computes it; None where `compute` does
     whole      it counts something: published as an integer
-    reveals    one case can move it further than chance does: its last digits reveal the case's label
     defined    path below `aggregates` of 1 if it has a value, else 0
     """
 
     compute: Callable[[Sequence[Figures], Resamples], Floats]
     exact: Callable[[Sequence[Figures]], float | None] | None = None
     whole: bool = False
-    reveals: bool = False
     defined: str = ""
 
 
@@ -217,6 +241,7 @@ class Scoreboard(Generic[CaseT]):
 
     offline_metrics  per-case figures that offline tools add to the rows, for ranking
     tables           facts of all cases together that no score is made of, such as a confusion matrix
+    facts            where rows keep what figures of all cases are made of, with the value that it is of
     given            figures that do not come from the cases
     leaderboard      paths in the order of the columns, the score that teams are ranked by first
     offline          figures that offline tools add: no live leaderboard has them, the final table does
@@ -234,6 +259,7 @@ class Scoreboard(Generic[CaseT]):
     curves: Sequence[Curve] = ()
     cohort_metrics: Sequence[CohortMetric] = ()
     tables: Mapping[str, Callable[[Sequence[Figures]], Figures]] = field(default_factory=dict)
+    facts: Mapping[str, str] = field(default_factory=dict)
     given: Sequence[GivenFigure] = ()
     formulas: Sequence[Formula] = ()
     aliases: Mapping[str, str] = field(default_factory=dict)
@@ -244,16 +270,35 @@ class Scoreboard(Generic[CaseT]):
     titles: Mapping[str, str] = field(default_factory=dict)
     group_of: Callable[[str], str | None] | None = None
 
-    def row(self, case: CaseT, *, is_missing: bool = False) -> dict[str, Any]:
-        """The declared figures of one case; `is_missing` where it has no usable prediction."""
+    def row(
+        self, case: CaseT, *, lacks: Callable[[frozenset[str]], bool] = lambda _: False
+    ) -> tuple[dict[str, Any], dict[str, Reason]]:
+        """The declared figures of one case, and why those without a value have none; `lacks` says whether one of these
+        values has no usable prediction."""
         row: dict[str, Any] = {}
+        reasons: dict[str, Reason] = {}
         for metric in self.metrics:
             if metric.compute is not None:
-                put(row, metric.name, metric.score_missing(case) if is_missing else metric.compute(case))
+                found = metric.compute(case)
+                if found is None or isinstance(found, str):
+                    reasons[metric.name], found = found or "too_few", None
+                put(row, metric.name, found)
         for metric in self.metrics:
-            if metric.compute_from_row is not None or (metric.gate is not None and not is_missing):
-                put(row, metric.name, metric.from_row(row))
-        return row
+            if metric.compute_from_row is not None or metric.gate is not None:
+                put(row, metric.name, metric.from_row(row, is_missing=lacks(metric.uses)))
+                if get(row, metric.name) is None:
+                    reasons[metric.name] = metric.why_undefined(reasons)
+        return row, reasons
+
+    def without(
+        self, row: Figures, undefined: Mapping[str, Reason], values: Collection[str]
+    ) -> tuple[Figures, Mapping[str, Reason]]:
+        """The row of a submission that is not scored by these values: nothing that uses them has a value."""
+        figures = [metric.name for metric in self.metrics if not metric.uses.isdisjoint(values)]
+        kept = deepcopy(dict(row))
+        for path in (*figures, *(path for path, value in self.facts.items() if value in values)):
+            put(kept, path, None)
+        return kept, {**undefined, **dict.fromkeys(figures, _NO_ANSWER)}
 
     def resolved(self, path: str) -> str:
         """`path` with an alias replaced by its target."""

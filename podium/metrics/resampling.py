@@ -116,6 +116,21 @@ class Resamples:
         return np.ascontiguousarray(self.counts.T).astype(kind)
 
 
+def expanded_tail(confidence: float, n: int) -> float:
+    """The tail a' of an expanded percentile interval over n resampled cases: its ends are the quantiles a' and 1 - a'.
+
+    a' = Phi(-sqrt(n / (n - 1)) t), with the t quantile of n - 1 degrees of freedom at 1 - a/2 for a = 1 - confidence.
+    A plain percentile interval of a mean is too short by sqrt((n - 1) / n) and by the ratio of the normal to the t
+    quantile. Source: T. Hesterberg, What teachers should know about the bootstrap, The American Statistician 69, 2015.
+    With fewer than two cases there is nothing to correct: a/2.
+    """
+    from scipy.special import ndtr, stdtrit
+
+    if n < 2:
+        return (1 - confidence) / 2
+    return float(ndtr(-math.sqrt(n / (n - 1)) * stdtrit(n - 1, (1 + confidence) / 2)))
+
+
 def quotient(part: ArrayLike, whole: ArrayLike, *, undefined: float = math.nan) -> Floats:
     """`part` / `whole`, as numpy broadcasts them; `undefined` where the whole is 0."""
     parts, wholes = np.broadcast_arrays(part, whole)

@@ -7,8 +7,8 @@ import json
 import os
 import re
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from html import escape
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal, Self, get_args
@@ -17,19 +17,20 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 from pydantic.json_schema import GenerateJsonSchema
 
 from podium.errors import UsageError, first_problem, read_given
-from podium.figures import Figures, finite_number, leaves
+from podium.figures import Figures, finite_number, get, holds, leaves
 from podium.kernel import whole_file
+from podium.metrics.declaration import Reason
 from podium.packages import pandas
 from podium.readers.files import escape_for_display
 
 METRICS_FILE = "metrics.json"
-SCHEMA_NAME: Final = "podium-metrics-2"
-Status = Literal["scored", "failed", "missing"]
+SCHEMA_NAME: Final = "podium-metrics-3"
+Status = Literal["scored", "partial", "failed", "missing"]
 
 _ROW_KEYS = ("case", "status", "metrics", "warnings", "error")
 _QUOTED = re.compile(r"(?<!\w)'.*'(?!\w)", re.DOTALL)
-_NUMBER = re.compile(r"[0-9]+")
-_LONGEST_WARNING = 300
+_NUMBER = re.compile(r"-?[0-9]+(?:\.[0-9]+)?(?:e[-+][0-9]+)?")
+_LONGEST_WARNING = 500  # two geometries
 _LONGEST_SENTENCE = 1000  # messages quote what was submitted, which may be of any length
 _KEY = r"^[A-Za-z0-9_-]+$"
 _FINITE_FIGURES = {
@@ -45,9 +46,11 @@ NonEmpty = Annotated[str, Field(min_length=1)]
 
 
 class CaseResult(BaseModel):
-    """Facts about one expected case: a row of metrics.json. `error` and `warnings` are sentences its author may read.
+    """Facts about one expected case: a row of metrics.json. `error`, `warnings` and the reasons in `missing` are
+    sentences its author may read.
 
-    In Python `warnings` and `error` may be left out; in a file every key is present.
+    In Python `warnings` and `error` may be left out; in a file they are present. A partial case has some of its values:
+    `missing` has the others, each with the reason. `undefined` says of figures without a value, by dotted name, why.
     """
 
     model_config = ConfigDict(
@@ -55,9 +58,16 @@ class CaseResult(BaseModel):
         frozen=True,
         json_schema_extra={
             "required": list(_ROW_KEYS),
-            "if": {"properties": {"status": {"const": "scored"}}},
+            "if": {"properties": {"status": {"enum": ["scored", "partial"]}}},
             "then": {"properties": {"error": {"type": "null"}}},
             "else": {"properties": {"error": {"type": "string", "minLength": 1}}},
+            "oneOf": [
+                {"properties": {"status": {"not": {"const": "partial"}}, "missing": {"maxProperties": 0}}},
+                {
+                    "properties": {"status": {"const": "partial"}, "missing": {"minProperties": 1}},
+                    "required": ["missing"],
+                },
+            ],
         },
     )
 
@@ -66,17 +76,39 @@ class CaseResult(BaseModel):
     metrics: Figures
     warnings: tuple[str, ...] = ()
     error: str | None = None
+    missing: Mapping[str, str] = {}
+    undefined: Mapping[str, Reason] = {}
 
     @model_validator(mode="after")
     def _check(self, info: ValidationInfo) -> Self:
-        if info.mode == "json" and len(self.model_fields_set) < len(_ROW_KEYS):
-            missing = next(key for key in _ROW_KEYS if key not in self.model_fields_set)
-            raise ValueError(f"'{missing}' is missing")
-        if self.status == "scored" and self.error is not None:
-            raise ValueError("a scored case has no error")
-        if self.status != "scored" and not self.error:
+        lacking = [key for key in _ROW_KEYS if key not in self.model_fields_set]
+        if info.mode == "json" and lacking:
+            raise ValueError(f"'{lacking[0]}' is missing")
+        if self.has_answers and self.error is not None:
+            raise ValueError(f"a {self.status} case has no error")
+        if not self.has_answers and not self.error:
             raise ValueError(f"a {self.status} case has an error")
+        if bool(self.missing) != (self.status == "partial"):
+            raise ValueError("a partial case, and no other, has missing values")
+        if given := [
+            name for name in self.undefined if holds(self.metrics, name) and get(self.metrics, name) is not None
+        ]:
+            raise ValueError(f"'{given[0]}' is undefined, but has a value")
         return self
+
+    @property
+    def has_answers(self) -> bool:
+        """Whether the prediction of one value at least was usable."""
+        return self.status in ("scored", "partial")
+
+    def lacks(self, values: Collection[str]) -> bool:
+        """Whether there is no usable prediction of one of these values."""
+        return not (self.has_answers and self.missing.keys().isdisjoint(values))
+
+    @property
+    def trouble(self) -> str | None:
+        """What is wrong with the case, in one line."""
+        return self.error or " ".join(dict.fromkeys(self.missing.values())) or None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,6 +117,15 @@ class CaseScore:
 
     metrics: Figures
     warnings: tuple[str, ...] = ()
+    missing: Mapping[str, str] = field(default_factory=dict)  # values without a usable prediction, and why
+    undefined: Mapping[str, Reason] = field(default_factory=dict)
+    was_killed: bool = False  # a process that read one of the missing values
+
+    def result(self, case: str, *, status: Status | None = None, error: str | None = None) -> CaseResult:
+        """The row of the case; without a status it is scored, or partial where values are missing."""
+        status = status or ("partial" if self.missing else "scored")
+        given = {name: getattr(self, name) for name in ("metrics", "warnings", "missing", "undefined")}
+        return CaseResult(case=case, status=status, error=error, **given)
 
 
 def summarise_warnings(warnings: Mapping[str, Sequence[str]]) -> list[str]:
@@ -133,6 +174,7 @@ class Counts(BaseModel):
 
     expected: Count
     scored: Count
+    partial: Count
     failed: Count
     missing: Count
     unmatched: Count
@@ -160,7 +202,7 @@ class MetricsFile(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    schema_name: Literal["podium-metrics-2"] = Field(alias="schema")
+    schema_name: Literal["podium-metrics-3"] = Field(alias="schema")
     challenge: NonEmpty
     kind: NonEmpty
     title: str
@@ -210,6 +252,13 @@ class MetricsFile(BaseModel):
             row["warnings"] = [escape_for_display(each, longest=_LONGEST_SENTENCE) for each in row["warnings"]]
             if row["error"] is not None:
                 row["error"] = escape_for_display(row["error"], longest=_LONGEST_SENTENCE)
+            row["missing"] = {
+                name: escape_for_display(each, longest=_LONGEST_SENTENCE) for name, each in row["missing"].items()
+            }
+            if not row["missing"]:
+                del row["missing"]
+            if not row["undefined"]:
+                del row["undefined"]
         return content
 
     def to_json(self) -> str:

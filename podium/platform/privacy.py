@@ -6,19 +6,33 @@ digits they have.
 
 import hashlib
 import hmac
+import math
 import re
+from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import replace
+from copy import deepcopy
+from dataclasses import dataclass, replace
+from functools import cached_property
+from statistics import NormalDist
 from typing import Any, Literal
 
-from podium.figures import Figures, get, holds, put, without
+import numpy as np
+
+from podium.errors import listed
+from podium.figures import Figures, get, holds, leaves, put, without
+from podium.metrics import Floats
+from podium.metrics.aggregation import CohortValues
 from podium.metrics.declaration import GROUP_MEAN, GROUPS, Metric, Scoreboard
+from podium.metrics.resampling import Resamples
 from podium.platform.leaderboard import Column
 from podium.platform.metrics_file import CaseResult
 
 PerCase = Literal["full", "anonymous", "none"]
 FEWEST_FOR_SPREAD = 10  # scored cases: a mean and a standard deviation of two cases reveal both
-FEWEST_IN_GROUP = 5  # cases
+FEWEST_IN_GROUP = 10  # cases, of means of per-case figures
+FEWEST_FOR_COHORT = 30  # cases of a group, of figures of all its cases together
+_REPLICATES = 200  # enough for the magnitude of a standard error
+_EXACT = 15  # decimals
 _PSEUDONYM = re.compile(r"case-[0-9a-f]{16}")
 
 # What is published of single cases.
@@ -39,7 +53,11 @@ def published_results(
             return sorted(results, key=lambda result: result.case)
     hidden = [
         result.model_copy(
-            update={"case": pseudonym(result.case, key=key), "metrics": without(result.metrics, confidential)}
+            update={
+                "case": pseudonym(result.case, key=key),
+                "metrics": without(result.metrics, confidential),
+                "undefined": without(result.undefined, confidential),
+            }
         )
         for result in results
     ]
@@ -51,114 +69,235 @@ def rounded_aggregates(aggregates: Figures, *, decimals: int | None) -> Figures:
     return aggregates if decimals is None else {key: _rounded(value, decimals) for key, value in aggregates.items()}
 
 
-def aggregates_of_enough_cases(
-    aggregates: Figures,
-    results: Sequence[CaseResult],
-    *,
-    groups: Mapping[str, Sequence[CaseResult]],
-    board: Scoreboard[Any],
-    ranked: Collection[str],
-) -> Figures:
-    """The aggregates of these results without what reveals single cases, where these are hidden.
+@dataclass(frozen=True, kw_only=True)
+class Disclosure:
+    """Decides which aggregates are published where `per_case` hides the cases, and with how many decimals.
 
-    Left out are standard deviations and medians of fewer than 10 scored cases and figures made of these, places of
-    curves that fewer than 10 scored cases have, and small groups with the means over groups. What teams are `ranked` by
-    stays: there would be no leaderboard without it.
+    A figure is *revealing* if it is made of what rows hide (`confidential`) or of facts of all cases together: a
+    participant can choose predictions so that its digits spell the labels. Others are means of figures such as Dice.
+    What teams are `ranked` by is always published: there would be no leaderboard without it. `groups` has the group of
+    every case, where cases have groups.
     """
-    shown = _of_enough_cases(aggregates, results, board, ranked)
-    if GROUPS not in shown:
+
+    board: Scoreboard[Any]
+    confidential: Sequence[str]
+    ranked: Collection[str]
+    cases: int
+    groups: Sequence[str] = ()
+
+    @cached_property
+    def revealing(self) -> set[str]:
+        """The paths of revealing figures of all cases, formulas of them included."""
+        board, hidden = self.board, tuple(f"{path}." for path in self.confidential)
+        found = {path for each in board.cohort_metrics for path in (each.path, each.defined) if path} | {*board.tables}
+        for metric in board.metrics:
+            if f"{metric.name}.".startswith(hidden):
+                found |= {path for path in (metric.mean_path, metric.std_path, metric.median, metric.count) if path}
+        for formula in board.formulas:  # a formula comes after its terms
+            found |= {formula.path} if found.intersection(map(self._of_all_cases, formula.terms)) else set()
+        return found
+
+    def kept_groups(self, *, revealing: bool) -> set[str]:
+        """The groups whose figures are published: from 10 cases on; of revealing figures from 30 and 7 sqrt(cases) on,
+        so that all groups together tell no more labels than the accuracy of all cases does."""
+        if len(sizes := Counter(self.groups)) == 1:  # all cases
+            return {*sizes}
+        fewest = max(FEWEST_FOR_COHORT, 7 * math.sqrt(self.cases)) if revealing else FEWEST_IN_GROUP
+        return published_groups(sizes, fewest=fewest)
+
+    def aggregates(
+        self, exact: Figures, results: Sequence[CaseResult], *, decimals: int | None, key: bytes
+    ) -> dict[str, Any]:
+        """What is published of the exact aggregates of these results; `key` is secret."""
+        shown = self._of_enough_cases(exact, results)
+        if GROUPS in shown:
+            groups, full = {}, self.kept_groups(revealing=True)
+            for name in sorted(self.kept_groups(revealing=False)):
+                rows = [row for row, own in zip(results, self.groups, strict=True) if own == name]
+                hidden = [*self.board.tables, *(() if name in full else self.revealing)]
+                found = without(replace(self, ranked=())._of_enough_cases(shown[GROUPS][name], rows), hidden)
+                groups[name] = {path: each for path, each in found.items() if each != {}}
+            shown = without(shown, [GROUPS]) | ({GROUPS: groups} if groups else {})
+            for path in self.ranked:
+                if path.startswith(f"{GROUPS}.") and holds(exact, path):
+                    put(shown, path, get(exact, path))
+        published = deepcopy(dict(rounded_aggregates(shown, decimals=decimals)))
+        given = {each.path: get(exact, each.path) for each in self.board.given if holds(exact, each.path)}
+        resamples = Resamples.draw(cases=len(results), replicates=_REPLICATES, seed=0)
+        drawn = CohortValues(self.board, [row.metrics for row in results], resamples, given, self.groups)
+        for path, value in leaves(shown):
+            if (error := self._error(path, exact, drawn)) is not None:
+                steps = (1, 2, 5) if path in self._in_ranking else (1,)
+                unit = max(_unit(error, steps), 0.0 if decimals is None else 10.0**-decimals)
+                put(published, path, rounded_up_or_down(value, unit, secret=key + path.encode()))
+        return published
+
+    def columns(self, columns: Sequence[Column]) -> list[Column]:
+        """The columns of a leaderboard without figures that are never published for these numbers of cases."""
+        hidden = self._withheld(lambda _: self.cases)
+        hidden |= {each.path for each in columns if self._is_of_hidden_group(each.path)}.difference(self.ranked)
+        return [
+            replace(each, error_path=None) if each.error_path in hidden else each
+            for each in columns
+            if each.path not in hidden
+        ]
+
+    def sentences(self) -> Sequence[str]:
+        """What is withheld or rounded and why, and what submissions tell all the same, for the organiser."""
+        withheld = sorted(self._withheld(lambda _: self.cases))
+        lines = [f"withheld, since too few cases would be behind them: {listed(withheld)}"] if withheld else []
+        for revealing, what in ((False, "all figures"), (True, "figures that reveal labels")):
+            few = sorted({*self.groups}.difference(self.kept_groups(revealing=revealing)))
+            if few and (not revealing or self.revealing):
+                lines.append(f"withheld, {what} of groups with too few cases: {listed(few)}")
+        if rounded := sorted(self.revealing):
+            lines.append(f"rounded as their standard error justifies, since digits reveal labels: {listed(rounded)}")
+            told = ", ".join(f"{share_told(asked, self.cases):.0%} after {asked}" for asked in (5, 20, 100))
+            lines.append(f"share of right guesses that a published accuracy allows (50% knowing nothing): {told} "
+                         "submissions; the submission limit of the phase decides")  # fmt: skip
+        return lines
+
+    def _of_enough_cases(self, figures: Figures, results: Sequence[CaseResult]) -> dict[str, Any]:
+        """Only scored values count: that of a missing one is known, so it hides nothing."""
+        scored = [result.metrics for result in results if result.status == "scored"]
+        shown = without(figures, list(self._withheld(lambda metric: _defined(metric, results))))
+        for curve in self.board.curves:
+            if curve.mean in shown:
+                enough = {
+                    str(place) for place, values in curve.by_place(scored).items() if len(values) >= FEWEST_FOR_SPREAD
+                }
+                kept = {place: mean for place, mean in shown.pop(curve.mean).items() if place in enough}
+                shown |= {curve.mean: kept} if kept else {}
         return shown
-    kept = published_groups({name: len(members) for name, members in groups.items()})
-    groups_shown = {name: _of_enough_cases(shown[GROUPS][name], groups[name], board, ()) for name in sorted(kept)}
-    hidden = [GROUPS, *(_hidden_by_groups(board, kept, ranked) if len(kept) < len(groups) else ())]
-    published = without(shown, hidden) | ({GROUPS: groups_shown} if groups_shown else {})
-    for path in ranked:
-        if path.startswith(f"{GROUPS}.") and holds(aggregates, path):
-            put(published, path, get(aggregates, path))
-    return published
+
+    def _withheld(self, defined: Callable[[Metric], int]) -> set[str]:
+        """The paths of the spread of metrics that are `defined` in too few cases, of means over groups that reveal a
+        hidden one, and of every formula of these or of a hidden group's figures."""
+        board = self.board
+        few = {
+            path
+            for metric in board.metrics
+            if metric.mean_path and defined(metric) < FEWEST_FOR_SPREAD
+            for path in (metric.std_path, metric.median)
+            if path
+        }
+        for alias, target in board.aliases.items():
+            few |= {alias + path.removeprefix(target) for path in few if path.startswith(f"{target}.")}
+        for name, path in board.names.group_means.items():
+            if self.kept_groups(revealing=path in self.revealing) != {*self.groups}:
+                few.add(name + GROUP_MEAN)
+        few.difference_update(self.ranked)
+        for formula in board.formulas:  # a formula comes after its terms
+            lost = any(term in few or self._is_of_hidden_group(term) for term in formula.terms)
+            few |= {formula.path} if lost and formula.path not in self.ranked else set()
+        return few
+
+    def _is_of_hidden_group(self, path: str) -> bool:
+        first, _, rest = path.partition(".")
+        revealing = self._of_all_cases(path) in self.revealing
+        return first == GROUPS and rest.partition(".")[0] not in self.kept_groups(revealing=revealing)
+
+    def _of_all_cases(self, path: str) -> str:
+        """The path of the same figure of all cases; of a table's entry the table's."""
+        path = path.split(".", 2)[2] if path.startswith(f"{GROUPS}.") else path
+        if path.endswith(GROUP_MEAN):
+            path = self.board.names.group_means[path.removesuffix(GROUP_MEAN)]
+        path = self.board.resolved(path)
+        return next((table for table in self.board.tables if path.startswith(f"{table}.")), path)
+
+    @cached_property
+    def _in_ranking(self) -> set[str]:
+        """What teams are ranked by, and all that formulas make it of."""
+        found = set(self.ranked)
+        for formula in reversed(self.board.formulas):
+            found |= {*formula.terms} if formula.path in found else set()
+        return found
+
+    def _error(self, path: str, exact: Figures, drawn: Mapping[str, Floats]) -> float | None:
+        """What the last place of a revealing figure is not below; None for another figure.
+
+        It is the standard error e: that of the bootstrap, and at least what chance leaves of n cases whatever they are:
+        range / (2 sqrt n), without finite range value / (2 sqrt n), of a table's entries sqrt(n) / 2. A participant
+        would otherwise choose predictions of which all but a few contribute nothing to e. What teams are ranked by has
+        the steps of an accuracy: 2e / sqrt n, which is range / n, unless the effect of one case has no bound.
+        A correlation rests on a single case where all other predictions are equal: that is +-1 / sqrt n, so that its
+        place is not below 4 / sqrt n. A formula follows its terms: the sum of what their errors change in it.
+        """
+        board, metric = self.board, self._of_all_cases(path)
+        if metric not in self.revealing or metric in {each.defined for each in board.cohort_metrics}:
+            return None
+        sizes, cases, before = Counter(self.groups), self.cases, ""
+        if path.startswith(f"{GROUPS}."):
+            before = ".".join([*path.split(".")[:2], ""])
+            cases = sizes[path.split(".")[1]]
+        elif path.endswith(GROUP_MEAN):
+            cases = len(sizes) * min(sizes.values())
+        if metric in board.tables:
+            return math.sqrt(cases) / 2
+        if (formula := next((each for each in board.formulas if each.path == metric), None)) is not None:
+            found = {
+                each: get(exact, before + each) if holds(exact, before + each) else math.nan for each in formula.terms
+            }
+            values = {each: np.asarray(value, dtype=np.float64) for each, value in found.items()}
+            errors = {each: self._error(before + each, exact, drawn) or 0.0 for each in formula.terms}
+            moved = [formula.compute({**values, each: values[each] + error}) for each, error in errors.items()]
+            error = float(sum(abs(each - formula.compute(values)) for each in moved))
+            if math.isfinite(error):
+                return error
+        value, figure = get(exact, path), board.names.figures[metric]
+        is_bounded = math.isfinite(spread := figure.highest - figure.lowest)
+        at_least = 0.0 if isinstance(value, int) else (spread if is_bounded else abs(value)) / (2 * math.sqrt(cases))
+        replicates = drawn[path][~np.isnan(drawn[path])]
+        error = max(at_least, float(np.std(replicates)) if replicates.size else 0.0)
+        is_accuracy = path in self._in_ranking and (is_bounded or metric in {each.mean_path for each in board.metrics})
+        if is_accuracy:
+            return error * 2 / math.sqrt(cases)
+        return max(error, 4 / math.sqrt(cases)) if is_bounded and figure.lowest < 0 else error
 
 
-def published_groups(sizes: Mapping[str, int]) -> set[str]:
-    """The groups that are published: those of 5 cases and more, unless all others together have fewer.
+def published_groups(sizes: Mapping[str, int], *, fewest: float) -> set[str]:
+    """The groups that are published: those of `fewest` cases and more, unless all others together have fewer.
 
     The figures of the others together follow from those of all cases and of the published groups. So the smallest are
-    hidden until no case is left out, or 5 at least.
+    hidden until no case is left out, or `fewest` at least.
     """
     ascending = sorted(sizes, key=lambda name: (sizes[name], name))
     hidden = 0
-    while ascending and (sizes[ascending[0]] < FEWEST_IN_GROUP or 0 < hidden < FEWEST_IN_GROUP):
+    while ascending and (sizes[ascending[0]] < fewest or 0 < hidden < fewest):
         hidden += sizes[ascending.pop(0)]
     return set(ascending)
 
 
-def published_columns(
-    columns: Sequence[Column], *, cases: int, groups: Mapping[str, int], board: Scoreboard[Any], ranked: Collection[str]
-) -> list[Column]:
-    """The columns of a leaderboard without figures that are never published for these numbers of hidden cases, in
-    total and in each group."""
-    hidden = _revealing(board, lambda _: cases, ranked)
-    kept = published_groups(groups)
-    if len(kept) < len(groups):
-        hidden |= _hidden_by_groups(board, kept, ranked)
-        hidden |= {each.path for each in columns if _is_of_hidden(each.path, kept)}.difference(ranked)
-    return [
-        replace(each, error_path=None) if each.error_path in hidden else each
-        for each in columns
-        if each.path not in hidden
-    ]
+def rounded_up_or_down(value: float, unit: float, *, secret: bytes) -> float:
+    """The value as a multiple of the unit. From which part of the unit on it is rounded up, between 1/4 and 3/4,
+    follows from the secret: otherwise a participant could place a figure so that one label decides."""
+    if not unit:
+        return value
+    threshold = 0.25 + int.from_bytes(hashlib.sha256(secret).digest()[:6]) / 2**49
+    units = value / unit
+    below = math.floor(units + 1e-9)
+    rounded = round((below + (units - below > threshold)) * unit, _EXACT) + 0.0
+    return int(rounded) if isinstance(value, int) else rounded
 
 
-def _of_enough_cases(
-    figures: Figures, results: Sequence[CaseResult], board: Scoreboard[Any], ranked: Collection[str]
-) -> dict[str, Any]:
-    """Only scored cases count: the value of a missing one is known, so it hides nothing."""
-    scored = [result.metrics for result in results if result.status == "scored"]
-    shown = without(figures, list(_revealing(board, lambda metric: _defined(metric, scored), ranked)))
-    for curve in board.curves:
-        if curve.mean in shown:
-            enough = {
-                str(place) for place, values in curve.by_place(scored).items() if len(values) >= FEWEST_FOR_SPREAD
-            }
-            kept = {place: mean for place, mean in shown.pop(curve.mean).items() if place in enough}
-            shown |= {curve.mean: kept} if kept else {}
-    return shown
+def _unit(error: float, steps: Sequence[int]) -> float:
+    """The smallest of these multiples of powers of ten that is not below the error."""
+    if not error > 0:
+        return 0.0
+    power = 10.0 ** math.floor(math.log10(error) - 1e-9)
+    return next(unit for unit in (*(step * power for step in steps), 10 * power) if unit >= error * (1 - 1e-9))
 
 
-def _revealing(board: Scoreboard[Any], defined: Callable[[Metric], int], ranked: Collection[str]) -> set[str]:
-    """The paths of the spread of metrics that are `defined` in too few cases, and of every figure made of it."""
-    few = {
-        path
-        for metric in board.metrics
-        if metric.mean_path and defined(metric) < FEWEST_FOR_SPREAD
-        for path in (metric.std_path, metric.median)
-        if path
-    }
-    for alias, target in board.aliases.items():
-        few |= {alias + path.removeprefix(target) for path in few if path.startswith(f"{target}.")}
-    few.difference_update(ranked)
-    for formula in board.formulas:  # a formula comes after its terms
-        if formula.path not in ranked and few.intersection(formula.terms):
-            few.add(formula.path)
-    return few
+def share_told(asked: int, cases: int) -> float:
+    """The share of labels that least squares guess right from the accuracies of random submissions: Phi of
+    sqrt(asked / (cases - asked))."""
+    return NormalDist().cdf(math.sqrt(asked / (cases - asked))) if asked < cases else 1.0
 
 
-def _defined(metric: Metric, rows: Sequence[Figures]) -> int:
-    """How many rows have a value."""
-    return sum(holds(row, metric.name) and get(row, metric.name) is not None for row in rows)
-
-
-def _hidden_by_groups(board: Scoreboard[Any], kept: Collection[str], ranked: Collection[str]) -> set[str]:
-    """Where groups are hidden: the means over groups, which would reveal theirs, and formulas of these or of a hidden
-    group's figures."""
-    hidden = {name + GROUP_MEAN for name in board.names.group_means}.difference(ranked)
-    for formula in board.formulas:  # a formula comes after its terms
-        if formula.path not in ranked and any(term in hidden or _is_of_hidden(term, kept) for term in formula.terms):
-            hidden.add(formula.path)
-    return hidden
-
-
-def _is_of_hidden(path: str, kept: Collection[str]) -> bool:
-    return path.startswith(f"{GROUPS}.") and path.split(".")[1] not in kept
+def _defined(metric: Metric, rows: Sequence[CaseResult]) -> int:
+    """How many rows have a value that was not given for a missing one."""
+    scored = [row.metrics for row in rows if not row.lacks(metric.uses)]
+    return sum(holds(row, metric.name) and get(row, metric.name) is not None for row in scored)
 
 
 def _rounded(value: Any, decimals: int) -> Any:

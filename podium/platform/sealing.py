@@ -1,8 +1,8 @@
 """Sealed rows: all rows of a submission in metrics.json, readable only with the organiser's secret key.
 
 A sealed box of libsodium (X25519, XSalsa20, Poly1305; package PyNaCl): anybody with the public key can close one, only
-the secret key opens it, and not a byte of it can be changed. It holds the rows and identifies the file they belong to,
-so that a box in another file is detected.
+the secret key opens it, and not a byte of it can be changed. It holds the rows and identifies the submission and the
+file they belong to, so that a box in another file is detected. No two boxes are equal: each has a key of its own.
 """
 
 import base64
@@ -18,6 +18,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from podium.errors import UsageError, read_given
+from podium.figures import Figures
 from podium.packages import require
 from podium.platform.metrics_file import CaseResult, MetricsFile
 
@@ -27,7 +28,8 @@ _MOST_BYTES = 2**30  # of the content of a box: whoever has the public key could
 
 
 class SealedContent(BaseModel):
-    """The content of a box; `aggregates` are exact, even where the published ones are rounded."""
+    """The content of a box: exact `aggregates`, those that were `published`, rounded and without figures of few cases,
+    and a digest of the `submission`'s files."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -35,25 +37,37 @@ class SealedContent(BaseModel):
     version: str
     settings: str  # digest
     ground_truth: str  # digest of the digest, which is the key of the pseudonyms
+    submission: str
     aggregates: Mapping[str, Any]
+    published: Mapping[str, Any]
     results: Sequence[CaseResult]
 
 
-def seal(metrics: MetricsFile, *, ground_truth: bytes, public_key: str) -> str:
+def seal(metrics: MetricsFile, *, published: Figures, ground_truth: bytes, submission: str, public_key: str) -> str:
     """The box of all rows and figures as text for metrics.json."""
-    require("nacl", extra="sealed")
-    from nacl.public import PublicKey, SealedBox
-
     content = SealedContent(
         challenge=metrics.challenge,
         version=metrics.version,
         settings=_digest(metrics.settings),
         ground_truth=hashlib.sha256(b"podium sealed" + ground_truth).hexdigest(),
+        submission=submission,
         aggregates=metrics.aggregates,
+        published=published,
         results=metrics.results,
     )
-    plain = zlib.compress(content.model_dump_json().encode(), 9)
-    box = SealedBox(PublicKey(decoded_key(public_key))).encrypt(plain)
+    return closed_box(zlib.compress(content.model_dump_json().encode(), 9), public_key)
+
+
+def closed_box(plain: bytes, public_key: str) -> str:
+    """Raises ValueError where nothing can be sealed for the key, as for 32 zeros."""
+    require("nacl", extra="sealed")
+    from nacl.exceptions import CryptoError
+    from nacl.public import PublicKey, SealedBox
+
+    try:
+        box = SealedBox(PublicKey(decoded_key(public_key))).encrypt(plain)
+    except CryptoError:
+        raise ValueError("nothing can be sealed for this key; make one with 'podium keys new'") from None
     return base64.b64encode(box).decode("ascii")
 
 
@@ -65,7 +79,10 @@ def open_box(metrics: MetricsFile, *, secret_key: bytes, label: str) -> SealedCo
     from nacl.public import PrivateKey, SealedBox
 
     try:
-        plain = SealedBox(PrivateKey(secret_key)).decrypt(base64.b64decode(metrics.sealed or "", validate=True))
+        box = base64.b64decode(metrics.sealed or "", validate=True)
+        if base64.b64encode(box).decode("ascii") != metrics.sealed:  # another spelling would hide that boxes are equal
+            raise ValueError
+        plain = SealedBox(PrivateKey(secret_key)).decrypt(box)
         inflater = zlib.decompressobj()
         content = SealedContent.model_validate_json(inflater.decompress(plain, _MOST_BYTES))
     except (CryptoError, binascii.Error, ValueError, zlib.error, ValidationError):

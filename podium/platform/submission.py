@@ -1,14 +1,15 @@
 """What was submitted: the jobs of an algorithm, or a participant's own files, perhaps still in one archive."""
 
+import hashlib
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Literal
 
-from podium.errors import SubmissionError, UsageError
+from podium.errors import Refused, SubmissionError, UsageError
 from podium.kernel import signals_blocked
 from podium.platform.jobs import PREDICTIONS_FILE, Job, read_jobs
 from podium.readers.archives import archive_names, extract_archive
@@ -89,6 +90,21 @@ def _workspace(folder: Path | None) -> Iterator[str]:
     finally:
         with signals_blocked():
             workspace.cleanup()
+
+
+def submission_digest(root: Path) -> str:
+    """A digest of the names and bytes of everything that was submitted, an archive as it is.
+
+    It is the SHA-256 of the lines that `sha256sum` prints of all files, in the order of their names.
+    """
+    root = Path(os.path.realpath(root))
+    files = list_files(root).files if root.is_dir() else [SafeFile.inside(root.parent, root.name)]
+    digest = hashlib.sha256()
+    for file in files:
+        with suppress(Refused, OSError), file.open() as stream:  # such a file fails its case
+            if file.name not in _PLATFORM_FILES:
+                digest.update(f"{hashlib.file_digest(stream, 'sha256').hexdigest()}  {file.name}\n".encode())
+    return digest.hexdigest()
 
 
 def submission_names(root: Path) -> SubmissionNames:

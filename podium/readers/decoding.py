@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Protocol
 from podium.readers.files import SafeFile
 
 if TYPE_CHECKING:
+    from podium.readers.geometry import Geometry, Shape
     from podium.readers.hdf5 import Datasets
     from podium.readers.images import Image
     from podium.readers.volumes import Volume
@@ -21,10 +22,10 @@ if TYPE_CHECKING:
 class Decoder(Protocol):
     """Reads as the functions of these names do, in another process."""
 
-    def read_image(self, file: SafeFile, *, shape: tuple[int, ...] | None, max_bytes: int) -> "Image": ...
+    def read_image(self, file: SafeFile, shape: "Shape | None", onto: "Geometry | None", max_bytes: int) -> "Image": ...
 
     def read_volume(
-        self, file: SafeFile, *, shape: tuple[int, ...] | None, max_bytes: int, binary: bool, as_voxels: bool
+        self, file: SafeFile, shape: "Shape | None", onto: "Geometry | None", max_bytes: int, **kind: bool
     ) -> "Volume": ...
 
     def open_hdf5(self, file: SafeFile, *, max_bytes: int) -> AbstractContextManager["Datasets"]: ...

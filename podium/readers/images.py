@@ -8,7 +8,7 @@ non-negative numbers, whatever type they are stored in (`as_integer_labels`).
 import math
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -19,9 +19,11 @@ from podium.packages import SimpleITK as sitk
 from podium.readers.decoding import decoder_of
 from podium.readers.files import SafeFile, escape_for_display, quiet_stderr
 from podium.readers.formats import format_of
-from podium.readers.formats.headers import ImageHeader, check_expected_shape, pixel_values
+from podium.readers.formats.headers import ImageFormat, ImageHeader, pixel_values
+from podium.readers.geometry import Geometry, Shape, Turn, check_grid, turned
 
 MAX_IMAGE_BYTES = 2 * 1024**3
+ROUNDING = 1e-6  # of labels that are stored as floats, relative to their size from 1 to 1000
 PROBABILITY_SHARE = 0.01
 """From this share of fractional values on, values in 0..1 are taken for probabilities, not for a mistake."""
 
@@ -29,46 +31,47 @@ SMALLEST_PICTURE = 16
 """A last axis of 3 or 4 means colours where the other axes are at least this long, else a tiny volume."""
 
 
-@dataclass(frozen=True)
-class Geometry:
-    """Where a volume is in space, in SimpleITK's order (x, y, z); spacing and origin in mm."""
-
-    spacing: tuple[float, ...]
-    origin: tuple[float, ...]
-    direction: tuple[float, ...]
-
-
 @dataclass(frozen=True, eq=False)
 class Image:
-    """Pixels in numpy order (slices, rows, columns)."""
+    """Pixels in numpy order (slices, rows, columns), and the geometry in the header."""
 
     array: NDArray[Any]
     geometry: Geometry
 
 
-def read_image(file: SafeFile, *, shape: tuple[int, ...] | None = None, max_bytes: int = MAX_IMAGE_BYTES) -> Image:
+def read_image(
+    file: SafeFile, *, shape: Shape | None = None, onto: Geometry | None = None, max_bytes: int = MAX_IMAGE_BYTES
+) -> Image:
     """The image in `file`: one real value per pixel, 2-D or 3-D.
 
-    A header that declares a shape other than `shape`, or more than `max_bytes`, is refused before anything is
-    allocated or unpacked.
+    The same grid as `onto` in another orientation is turned to it; the geometry stays the header's. A header that
+    declares a shape other than `shape`, or more than `max_bytes`, is refused before anything is allocated or unpacked.
     """
     if (decoder := decoder_of(file)) is not None:
-        return decoder.read_image(file, shape=shape, max_bytes=max_bytes)
+        return decoder.read_image(file, shape, onto, max_bytes)
+    header, reader, geometry, turn = open_image(file, shape=shape, onto=onto, max_bytes=max_bytes)
+    if header.dtype is None:  # a picture, which is not turned
+        with quiet_stderr(), _faults_refused(file):
+            return Image(sitk.GetArrayFromImage(reader.Execute()), geometry)
+    pixels = np.empty(math.prod(header.shape), header.value_type)
+    done = 0
+    for values in pixel_values(file, header):
+        pixels[done : done + len(values)] = values
+        done += len(values)
+    return Image(np.ascontiguousarray(turned(pixels.reshape(header.shape), turn)), geometry)
+
+
+def open_image(
+    file: SafeFile, *, shape: Shape | None, onto: Geometry | None, max_bytes: int
+) -> tuple[ImageHeader, Any, Geometry, Turn | None]:
+    """The header, SimpleITK's reader, the geometry and what turns the image to `onto`; no pixel is read."""
     image_format = format_of(file)
     header = image_format.read_header(file)
-    check_size(file, header, shape=shape, max_bytes=max_bytes)
-    if header.dtype is not None:
-        geometry = read_geometry(file, header, image_io=image_format.image_io)
-        pixels = np.empty(math.prod(header.shape), header.value_type)
-        done = 0
-        for values in pixel_values(file, header):
-            pixels[done : done + len(values)] = values
-            done += len(values)
-        return Image(pixels.reshape(header.shape), geometry)
-    reader = _agreeing_reader(file, header, image_io=image_format.image_io)
-    with quiet_stderr(), _faults_refused(file):
-        image = reader.Execute()
-    return Image(sitk.GetArrayFromImage(image), geometry_of(image))
+    if header.data_bytes > max_bytes and (shape is None or math.prod(shape) == math.prod(header.shape)):
+        raise Refused(f"'{file.name}' declares {header.data_bytes:,} bytes of pixels; at most {max_bytes:,} are read.")
+    reader, geometry = read_geometry(file, header, image_format)
+    turn = None if shape is None else check_grid(file.name, header.shape, geometry, shape, onto)
+    return header, reader, geometry, turn
 
 
 def geometry_of(source: Any) -> Geometry:
@@ -76,35 +79,25 @@ def geometry_of(source: Any) -> Geometry:
     return Geometry(source.GetSpacing(), source.GetOrigin(), source.GetDirection())
 
 
-def check_size(file: SafeFile, header: ImageHeader, *, shape: tuple[int, ...] | None, max_bytes: int) -> None:
-    """Refuse a wrong shape or too many bytes before anything is allocated."""
-    check_expected_shape(f"'{file.name}'", header.shape, shape)
-    if header.data_bytes > max_bytes:
-        raise Refused(f"'{file.name}' declares {header.data_bytes:,} bytes of pixels; at most {max_bytes:,} are read.")
-
-
-def read_geometry(file: SafeFile, header: ImageHeader, *, image_io: str) -> Geometry:
-    """Spacing, origin and direction as SimpleITK understands them; no pixel is read."""
-    reader = _agreeing_reader(file, header, image_io=image_io)
-    geometry = geometry_of(reader)
-    pixel = sitk.Image([1] * len(header.shape), sitk.sitkUInt8)
-    with _faults_refused(file):  # an image refuses what its file's header may say
-        pixel.SetSpacing(geometry.spacing)
-        pixel.SetOrigin(geometry.origin)
-        pixel.SetDirection(geometry.direction)
-    return geometry
-
-
-def _agreeing_reader(file: SafeFile, header: ImageHeader, *, image_io: str) -> Any:
-    """SimpleITK's reader of the file, provided that it understands the header as we do."""
+def read_geometry(file: SafeFile, header: ImageHeader, image_format: ImageFormat) -> tuple[Any, Geometry]:
+    """SimpleITK's reader of the file, provided that it understands the header as we do, and spacing, origin and
+    direction as it understands them; no pixel is read."""
     reader = sitk.ImageFileReader()
-    reader.SetImageIO(image_io)
+    reader.SetImageIO(image_format.image_io)
     reader.SetFileName(str(file.path))
     with quiet_stderr(), _faults_refused(file):
         reader.ReadImageInformation()
     if tuple(reversed(reader.GetSize())) != header.shape or reader.GetNumberOfComponents() != 1:
         raise Refused(f"The header of '{file.name}' is ambiguous; re-save it with a standard tool such as SimpleITK.")
-    return reader
+    geometry = geometry_of(reader)
+    pixel = sitk.Image([1] * len(header.shape), sitk.sitkUInt8)
+    with _faults_refused(file):  # an image refuses what its file's header may say, but for these numbers
+        if not np.isfinite(geometry.spacing + geometry.origin + geometry.direction).all():
+            raise RuntimeError("direction")
+        pixel.SetSpacing(geometry.spacing)
+        pixel.SetOrigin(geometry.origin)
+        pixel.SetDirection(geometry.direction)
+    return reader, geometry if image_format.has_geometry else replace(geometry, origin=(), direction=())
 
 
 @contextmanager
@@ -121,8 +114,8 @@ def _faults_refused(file: SafeFile) -> Iterator[None]:
 def as_integer_labels(values: NDArray[Any], *, name: str) -> NDArray[Any]:
     """`values` as unsigned integers: integers and booleans without a copy, floats in the smallest type that holds them.
 
-    Refuses NaN, infinite, negative and fractional values, and arrays that are not numbers, each with its own message.
-    `name` is the file (and dataset) as its author knows it.
+    Refuses NaN, infinite, negative and fractional values, and arrays that are not numbers, each with its own message;
+    floats may differ from whole numbers by `ROUNDING`. `name` is the file (and dataset) as its author knows it.
     """
     label = f"'{escape_for_display(name)}'"
     kind = values.dtype.kind
@@ -144,7 +137,9 @@ def as_integer_labels(values: NDArray[Any], *, name: str) -> NDArray[Any]:
     if kind == "i":
         return values.view(values.dtype.str.replace("i", "u"))  # none is negative: the bits mean the same
     labels = values.astype(np.min_scalar_type(largest))
-    _check_whole(values, labels, label)
+    if not np.array_equal(values, labels):
+        _check_whole(values, label)
+        labels = np.rint(values).astype(labels.dtype)
     return labels
 
 
@@ -155,15 +150,19 @@ def _largest_label(values: NDArray[Any], label: str) -> int:
         raise Refused(f"{label} holds NaN; every pixel needs a label.")
     if math.isinf(smallest) or math.isinf(largest):
         raise Refused(f"{label} holds infinite values; labels are whole numbers.")
-    if smallest < 0:
+    if smallest < -ROUNDING:
         raise Refused(f"{label} holds the negative value {_short(smallest)}; labels start at 0.")
     if largest >= 2**63:
         raise Refused(f"{label} holds the value {_short(largest)}, which is too large for a label.")
-    return int(largest)
+    return int(np.rint(largest))
 
 
-def _check_whole(values: NDArray[Any], labels: NDArray[Any], label: str) -> None:
-    fractional = values != labels
+def is_fractional(values: NDArray[Any]) -> NDArray[np.bool_]:
+    return np.asarray(np.abs(values - np.rint(values)) > ROUNDING * np.clip(values, 1, 1000))
+
+
+def _check_whole(values: NDArray[Any], label: str) -> None:
+    fractional = is_fractional(values)
     count = np.count_nonzero(fractional)
     if not count:
         return
@@ -182,4 +181,6 @@ def probability_map(label: str, value: Any) -> Refused:
 
 
 def _short(value: Any) -> str:
-    return f"{float(value):g}"
+    """Six digits, or all where six hide that the number is not whole."""
+    text = f"{float(value):g}"
+    return str(value) if value % 1 and not float(text) % 1 else text

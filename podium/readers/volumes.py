@@ -16,15 +16,14 @@ from numpy.typing import NDArray
 from podium.errors import Refused
 from podium.readers.decoding import decoder_of
 from podium.readers.files import SafeFile
-from podium.readers.formats import format_of
 from podium.readers.formats.headers import pixel_values
+from podium.readers.geometry import Geometry, Shape, Turn, turned
 from podium.readers.images import (
     MAX_IMAGE_BYTES,
-    Geometry,
     as_integer_labels,
-    check_size,
+    is_fractional,
+    open_image,
     probability_map,
-    read_geometry,
     read_image,
 )
 
@@ -46,9 +45,9 @@ class Voxels:
 
 @dataclass(frozen=True, eq=False)
 class Volume:
-    """Labels in numpy order (slices, rows, columns), geometry in SimpleITK's order (x, y, z)."""
+    """Labels in numpy order (slices, rows, columns), and the geometry in the header."""
 
-    shape: tuple[int, ...]
+    shape: Shape
     geometry: Geometry
     content: Voxels | NDArray[Any]
     """Its voxels, where these were requested and are few, else a label for every place."""
@@ -68,39 +67,49 @@ class Volume:
 
 
 def read_mask_volume(
-    file: SafeFile, *, shape: tuple[int, ...] | None = None, max_bytes: int = MAX_IMAGE_BYTES
+    file: SafeFile, *, shape: Shape | None = None, onto: Geometry | None = None, max_bytes: int = MAX_IMAGE_BYTES
 ) -> Volume:
     """A 3-D volume of labels as a mask: 1 where the label is not 0; as voxels where these are few. Probabilities are
     refused, never thresholded."""
-    return read_volume(file, shape=shape, max_bytes=max_bytes, binary=True, as_voxels=True)
+    return read_volume(file, shape=shape, onto=onto, max_bytes=max_bytes, binary=True, as_voxels=True)
 
 
-def read_volume(
+def read_volume(  # noqa: PLR0913  (which volume, and what of it)
     file: SafeFile,
     *,
-    shape: tuple[int, ...] | None = None,
+    shape: Shape | None = None,
+    onto: Geometry | None = None,
     max_bytes: int = MAX_IMAGE_BYTES,
     binary: bool = False,
     as_voxels: bool = False,
 ) -> Volume:
-    """A 3-D volume of labels, or as a mask (`binary`); `as_voxels`: as voxels where these are few."""
+    """A 3-D volume of labels, or as a mask (`binary`); `as_voxels`: as voxels where these are few. It is turned to
+    `onto` as `read_image` does."""
     if (decoder := decoder_of(file)) is not None:
-        return decoder.read_volume(file, shape=shape, max_bytes=max_bytes, binary=binary, as_voxels=as_voxels)
-    image_format = format_of(file)
-    header = image_format.read_header(file)
-    check_size(file, header, shape=shape, max_bytes=max_bytes)
+        return decoder.read_volume(file, shape, onto, max_bytes, binary=binary, as_voxels=as_voxels)
+    header, _, geometry, turn = open_image(file, shape=shape, onto=onto, max_bytes=max_bytes)
     if len(header.shape) != 3:
         raise Refused(f"'{file.name}' has {len(header.shape)} axes; send a 3-D volume.")
     gathered = _Gathered(file.name, math.prod(header.shape), binary=binary, as_voxels=as_voxels)
     if header.dtype is None:
-        image = read_image(file, shape=shape, max_bytes=max_bytes)
-        geometry = image.geometry
-        gathered.add(image.array.reshape(-1))
+        gathered.add(read_image(file, shape=shape, max_bytes=max_bytes).array.reshape(-1))
     else:
-        geometry = read_geometry(file, header, image_io=image_format.image_io)
         for values in pixel_values(file, header):
             gathered.add(values)
-    return Volume(header.shape, geometry, gathered.content(header.shape))
+    content = _turned(gathered.content(header.shape), header.shape, turn)
+    return Volume(header.shape if shape is None else shape, geometry, content)
+
+
+def _turned(content: Voxels | NDArray[Any], shape: Shape, turn: Turn | None) -> Voxels | NDArray[Any]:
+    if turn is None:
+        return content
+    if not isinstance(content, Voxels):
+        return np.ascontiguousarray(turned(content, turn))
+    at = np.unravel_index(content.places, shape)
+    indices = [shape[axis] - 1 - at[axis] if is_flipped else at[axis] for axis, is_flipped in turn]
+    places = np.ravel_multi_index(indices, [shape[axis] for axis, _ in turn])
+    order = np.argsort(places)
+    return Voxels(places[order], content.labels[order])
 
 
 class _Gathered:
@@ -178,6 +187,6 @@ def _refuse_probabilities(values: NDArray[Any], name: str) -> None:
     """Fractions between 0 and 1 in a mask are probabilities, however few of them are not 0."""
     if values.dtype.kind != "f" or not (values.min() >= 0 and values.max() <= 1):
         return
-    fractional = (values != 0) & (values != 1)
+    fractional = is_fractional(values)
     if fractional.any():
         raise probability_map(f"'{name}'", values[fractional.argmax()])

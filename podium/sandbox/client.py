@@ -16,7 +16,7 @@ import sys
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from contextvars import ContextVar
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, astuple, dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from threading import Lock
@@ -31,9 +31,10 @@ from podium.packages import READER_PACKAGES, require
 from podium.readers.decoding import decoded_by, is_decoder_installed
 from podium.readers.files import SafeFile, escape_for_display
 from podium.readers.frames import FieldShape, FrameStream
+from podium.readers.geometry import Geometry, Shape
 from podium.readers.hdf5 import MAX_DATASET_BYTES
 from podium.readers.hdf5_storage import FILTERS, MAX_CHUNKS, ChunkTable, Storage, most_stored_bytes, stream_field
-from podium.readers.images import Geometry, Image
+from podium.readers.images import Image
 from podium.readers.volumes import FEW_VOXELS, LARGEST_LABEL, Volume, Voxels
 from podium.sandbox.lock import LANDLOCK, LAYERS, OPENED, SECCOMP, available_layers
 from podium.sandbox.wire import (
@@ -215,27 +216,28 @@ class Decoders:
             _case.reset(token)
             case.end()
 
-    def read_image(self, file: SafeFile, *, shape: tuple[int, ...] | None, max_bytes: int) -> Image:
+    def read_image(self, file: SafeFile, shape: Shape | None, onto: Geometry | None, max_bytes: int) -> Image:
         expected = _pixels(shape, max_bytes, axes=(2, 3))
         with self.session(file) as session:
-            reply = session.ask("image", expected=expected, shape=shape, max_bytes=max_bytes)
+            options: dict[str, Any] = {"shape": shape, "onto": onto and astuple(onto), "max_bytes": max_bytes}
+            reply = session.ask("image", expected=expected, **options)
             with session.refuse_invalid_replies():
                 if reply.array is None:
                     raise ProtocolError("no pixels")
                 return Image(reply.array, checked_geometry(reply.value, axes=reply.array.ndim))
 
     def read_volume(
-        self, file: SafeFile, *, shape: tuple[int, ...] | None, max_bytes: int, binary: bool, as_voxels: bool
+        self, file: SafeFile, shape: Shape | None, onto: Geometry | None, max_bytes: int, **kind: bool
     ) -> Volume:
-        every_place = _pixels(shape, max_bytes, axes=(3,), types=("u1",) if binary else _LABEL_TYPES)
-        size = 4 if binary else 8  # of what `packed_voxels` gives
+        every_place = _pixels(shape, max_bytes, axes=(3,), types=("u1",) if kind["binary"] else _LABEL_TYPES)
+        size = 4 if kind["binary"] else 8  # of what `packed_voxels` gives
         voxels = Expected(axes=(1,), types=(f"u{size}",), max_bytes=size * FEW_VOXELS)
-        expected = replace(every_place, alternative=voxels) if as_voxels else every_place
-        options = {"shape": shape, "max_bytes": max_bytes, "binary": binary, "as_voxels": as_voxels}
+        expected = replace(every_place, alternative=voxels) if kind["as_voxels"] else every_place
+        options: dict[str, Any] = {"shape": shape, "max_bytes": max_bytes, **kind}
         with self.session(file) as session:
-            reply = session.ask("volume", expected=expected, **options)
+            reply = session.ask("volume", expected=expected, onto=onto and astuple(onto), **options)
             with session.refuse_invalid_replies():
-                return checked_volume(reply, shape=shape, max_bytes=max_bytes, binary=binary, as_voxels=as_voxels)
+                return checked_volume(reply, **options)
 
     @contextmanager
     def open_hdf5(self, file: SafeFile, *, max_bytes: int) -> Iterator["RemoteHdf5"]:
@@ -472,13 +474,13 @@ def checked_volume(
 
 
 def checked_geometry(found: Any, *, axes: int) -> Geometry:
-    """Spacing, origin and direction; ProtocolError where they are invalid."""
-    lengths = (axes, axes, axes * axes)
-    if not isinstance(found, list) or len(found) != len(lengths):
+    """Spacing, origin and direction, or a spacing alone; ProtocolError where they are invalid."""
+    if not isinstance(found, list) or not all(isinstance(numbers, list) for numbers in found):
         raise ProtocolError("no geometry")
-    for numbers, length in zip(found, lengths, strict=True):
-        if not isinstance(numbers, list) or len(numbers) != length or not all(type(each) is float for each in numbers):
-            raise ProtocolError("an invalid geometry")
+    if [*map(len, found)] not in ([axes, axes, axes * axes], [axes, 0, 0]):
+        raise ProtocolError("an invalid geometry")
+    if not all(type(each) is float and math.isfinite(each) for numbers in found for each in numbers):
+        raise ProtocolError("an invalid geometry")
     spacing, origin, direction = (tuple(numbers) for numbers in found)
     return Geometry(spacing, origin, direction)
 

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from podium.errors import Refused
 from podium.readers.files import SafeFile
+from podium.readers.geometry import Geometry
 from podium.readers.hdf5 import Hdf5Source, open_hdf5
 from podium.readers.images import read_image
 from podium.readers.volumes import read_mask_volume, read_volume
@@ -97,6 +98,8 @@ def decode(channel: socket.socket, lock: Lock) -> None:
 def _reply(channel: socket.socket, opened: OpenFile, reader: str, options: dict[str, Any]) -> None:
     if options.get("shape") is not None:
         options["shape"] = tuple(options["shape"])
+    if options.get("onto") is not None:
+        options["onto"] = Geometry(*map(tuple, options["onto"]))
     try:
         value, array = READERS[reader](opened, **options)
     except Refused as refusal:

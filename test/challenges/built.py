@@ -21,8 +21,8 @@ def carotid(tables: dict[str, Any] | None = None) -> AnyChallenge:
     return challenge_from_settings("carotid", "declared", tables or carotid_tables())
 
 
-def lesions(settings: Any = None, **cases: Any) -> AnyChallenge:
-    return _built("lesions", settings, cases)
+def lesions(settings: dict[str, Any] | None = None, **cases: Any) -> AnyChallenge:
+    return _built("lesions", {"empty_reference": "undefined", **(settings or {})}, cases)
 
 
 def freehand(settings: Any = None, **cases: Any) -> AnyChallenge:

@@ -55,6 +55,8 @@ def write_ground_truth(
     root: Path, references: Mapping[str, Volume], *, settings: str = "steps = 3", per_case: str = "full"
 ) -> Path:
     folder = root / "ground-truth"
+    if "empty_reference" not in settings:
+        settings = f'empty_reference = "undefined"\n{settings}'
     for name, volume in references.items():
         write(folder / "references" / (name if "." in name else f"{name}.nii.gz"), volume)
     (folder / "challenge.toml").write_text(CHALLENGE.format(settings=settings, per_case=per_case))

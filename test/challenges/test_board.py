@@ -10,6 +10,7 @@ from podium.challenges.loading import load_tables
 from podium.platform.jobs import Runtime
 from podium.platform.metrics_file import CaseResult
 
+UNDEFINED = {"lesions": {"empty_reference": "undefined"}}
 SCORED = {"lesions": {"empty_reference": "score"}}  # without it Dice can lack a value, and formulas must say what then
 TABLES = {
     **SCORED,
@@ -100,7 +101,7 @@ def test_a_term_that_the_references_can_leave_without_a_value_needs_a_decision()
     """Where no reference has a lesion, `empty_reference = "undefined"` leaves Dice without a value."""
 
     def found(figures: dict[str, Any]) -> list[str]:
-        return [str(problem) for problem in load_tables("pet", "lesions", {"figures": figures}).problems]
+        return [str(problem) for problem in load_tables("pet", "lesions", {**UNDEFINED, "figures": figures}).problems]
 
     (problem,) = found({"x": "auc_dice / 2"})
     assert problem.startswith(
@@ -113,7 +114,7 @@ def test_a_term_that_the_references_can_leave_without_a_value_needs_a_decision()
     assert problem.startswith("'figures.y' needs to say what happens where 'x' has no value (where no reference has")
     (problem,) = found({"x": {"formula": "auc_dice.std", "undefined": "worst", "direction": "lower"}})
     assert problem == "'figures.x.undefined' is \"worst\", but 'auc_dice.std' has no finite worst value"
-    assert load_tables("pet", "lesions", {"case_figures": {"x": "auc_dice / 2"}}).problems == []
+    assert load_tables("pet", "lesions", {**UNDEFINED, "case_figures": {"x": "auc_dice / 2"}}).problems == []
 
 
 MISTAKES: list[tuple[dict[str, Any], str]] = [
@@ -185,6 +186,6 @@ def test_titles_write_abbreviations_as_the_field_does(name: str, title: str) -> 
 
 def test_a_unit_is_not_said_twice() -> None:
     figure = {"formula": "final_fpv_ml", "title": "FPV (ml)", "unit": "ml", "undefined": "exclude"}
-    tables = {"figures": {"x": figure}, "leaderboard": {"columns": ["x", "final_fpv_ml"]}}
+    tables = {**SCORED, "figures": {"x": figure}, "leaderboard": {"columns": ["x", "final_fpv_ml"]}}
     titles = [column.title for column in challenge_from_settings("pet", "lesions", tables).columns()]
     assert titles[-2:] == ["FPV (ml)", "Final FPV (ml)"]

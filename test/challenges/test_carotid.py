@@ -102,7 +102,7 @@ def test_missing_cases_count_as_worst(tmp_path: Path, evaluate: Any) -> None:
 @pytest.mark.parametrize(
     ("spoilt", "words"),
     [
-        ({"long_mask": mask((20, 32))}, "'long_mask' in 'a_pred.h5' is 20 x 32, expected 24 x 32"),
+        ({"long_mask": mask((20, 32))}, "'long_mask' in 'a_pred.h5' has the shape (20, 32), expected (24, 32)"),
         ({"long_mask": mask(LONG) + 5}, "'a_pred.h5: long_mask' holds the value 5; a mask holds 0/1/2 or 0/128/255."),
         ({"trans_mask": np.where(mask(TRANS) == 1, 128, mask(TRANS))}, "'a_pred.h5: trans_mask' holds the value"),
         ({"long_mask": mask(LONG) * 0.25}, "probability map"),
@@ -113,14 +113,16 @@ def test_missing_cases_count_as_worst(tmp_path: Path, evaluate: Any) -> None:
         ({"cls": "low"}, "cls"),
     ],
 )
-def test_a_bad_case_costs_itself_only(spoilt: dict[str, Any], words: str, files: Path, evaluate: Any) -> None:
+def test_a_bad_value_costs_itself_only(spoilt: dict[str, Any], words: str, files: Path, evaluate: Any) -> None:
     write_case(files / "a_pred.h5", **spoilt)
     run = evaluate(files)
     assert run.code == 0
-    assert {case: row["status"] for case, row in run.rows.items()} == {"a": "failed", "b": "scored", "c": "scored"}
-    assert words in run.rows["a"]["error"]
-    assert run.rows["a"]["metrics"]["segmentation"] == 0
-    assert run.last_line == "Scored 2 of 3 cases (1 failed)."
+    assert {case: row["status"] for case, row in run.rows.items()} == {"a": "partial", "b": "scored", "c": "scored"}
+    ((name, reason),) = run.rows["a"]["missing"].items()
+    assert words in reason
+    row = run.rows["a"]["metrics"]
+    assert (row["risk"]["correct"], row["segmentation"]) == ((0, 1.0) if name == "risk" else (1, 0.5))
+    assert run.last_line == "Scored 2 of 3 cases (1 partial)."
 
 
 @pytest.mark.parametrize(
@@ -137,7 +139,7 @@ def test_a_bad_class_of_a_job(value: Any, words: str, tmp_path: Path, evaluate: 
     root = tmp_path / "s"
     jobs = [write_job(root, "1", "a", cls=value), write_job(root, "2", "b", cls=1)]
     run = evaluate(write_predictions(root, jobs))
-    assert words in run.rows["a"]["error"]
+    assert words in run.rows["a"]["missing"]["risk"]
     assert run.rows["b"]["status"] == "scored"
 
 
@@ -147,8 +149,8 @@ def test_a_job_without_its_image(tmp_path: Path, evaluate: Any) -> None:
     shutil.rmtree(root / "1" / "output" / "images" / "carotid-longitudinal-segmentation")
     jobs[1]["outputs"].pop(1)
     run = evaluate(write_predictions(root, [*jobs, write_job(root, "3", "c")]))
-    assert run.rows["a"]["error"] == "job 1 has no folder 'images/carotid-longitudinal-segmentation'."
-    assert run.rows["b"]["error"] == "job 2 has no output 'carotid-transverse-segmentation'."
+    assert run.rows["a"]["missing"] == {"long": "job 1 has no folder 'images/carotid-longitudinal-segmentation'."}
+    assert run.rows["b"]["missing"] == {"trans": "job 2 has no output 'carotid-transverse-segmentation'."}
 
 
 @pytest.mark.parametrize(("setting", "value"), [("", 1), ("both_empty = 0.0", 0), ("both_empty = 0.5", 0.5)])

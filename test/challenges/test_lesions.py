@@ -14,14 +14,14 @@ from pydantic import ValidationError
 from samples.lesions_teams import GLOW_FAULTS
 
 from podium.challenges.declared.catalogue.labels import LesionsMetricSettings
-from podium.challenges.lesions.files import LesionsSettings
+from podium.challenges.loading import load_tables
 from podium.cli import main
 from podium.errors import ConfigurationError, GroundTruthError, SubmissionError
 from podium.execution.executor import Serial
 from podium.figures import get
 from podium.platform.leaderboard import phase_settings
 from podium.platform.submission import SubmissionNames
-from podium.validation import make_manifest, validate
+from podium.validation import Manifest, make_manifest, validate
 
 pytestmark = pytest.mark.usefixtures("in_process")
 
@@ -53,9 +53,9 @@ def test_the_sample_faults_are_told_apart(tmp_path: Path) -> None:
     assert lost == {place for place in GLOW_FAULTS if place[0] not in ("psma_ukt_008", "psma_ukt_011")}
     assert found["results"]["psma_ukt_008"]["error"] == "There is no prediction for this case."
     assert "ends too early" in found["results"]["psma_ukt_011"]["error"]
-    assert found["results"]["fdg_lmu_003"]["warnings"] == [
-        "The spacing of 'predictions/fdg_lmu_003/iter_1.nii.gz' differs from the image's; the image's geometry is used."
-    ]
+    (warning,) = found["results"]["fdg_lmu_003"]["warnings"]
+    assert "'predictions/fdg_lmu_003/iter_1.nii.gz'" in warning
+    assert "although spacing differs" in warning
 
 
 def write_steps(folder: Path, *masks: Any, ending: str = ".nii.gz") -> None:
@@ -92,7 +92,7 @@ def test_a_perfect_case_reaches_the_declared_upper_bounds_and_no_more(tmp_path: 
     write(tmp_path / "a.nii.gz", LESION)
     challenge = lesions({"steps": 4})
     (reference,) = challenge.find_references(tmp_path).values()
-    row = challenge.row(challenge.perfect_case(challenge.read_reference(reference)))
+    row = challenge.row(challenge.perfect_case(challenge.read_reference(reference))).metrics
     bounds = {each.name: each.highest for each in challenge.scoreboard.metrics if each.direction == "higher"}
     assert {name: row[name] for name in bounds} == bounds
     assert (bounds["auc_dice"], bounds["auc_dice_normalised"]) == (3, 1)
@@ -279,11 +279,9 @@ def test_other_geometry_is_a_warning_and_the_references_spacing_counts(submissio
     write(submission / "a/iter_2.nii.gz", LESION, origin=(5.0, 0.0, 0.0))
     found = scored(submission, tmp_path)
     assert steps(found, "a", "fnv_ml") == [0.027, 0.0, 0.0]
-    assert found["results"]["a"]["warnings"] == [
-        "The spacing of 'a/iter_0.nii.gz' differs from the image's; the image's geometry is used.",
-        "The direction of 'a/iter_1.nii.gz' differs from the image's; the image's geometry is used.",
-        "The origin of 'a/iter_2.nii.gz' differs from the image's; the image's geometry is used.",
-    ]
+    parts = ("spacing differs by 8 mm", "direction differs by 180 degrees", "origin differs by 5 mm")
+    warnings = found["results"]["a"]["warnings"]
+    assert [part in warning for part, warning in zip(parts, warnings, strict=True)] == [True] * 3
 
 
 def test_missing_steps_are_scored_as_nothing(submission: Path, tmp_path: Path) -> None:
@@ -326,7 +324,8 @@ def test_clinicians_take_as_many_steps_as_they_take(submission: Path, tmp_path: 
     write_steps(submission / "a", HALF, LESION)
     write_steps(submission / "b", HALF)
     references = {"a": LESION, "b": LESION, "c": LESION}
-    found = scored(submission, tmp_path, references=references, settings='regime = "clinician"')
+    settings = 'regime = "clinician"\nclinician_auc = "normalised"'
+    found = scored(submission, tmp_path, references=references, settings=settings)
     normalised = {case: row["metrics"]["auc_dice_normalised"] for case, row in found["results"].items()}
     assert normalised == {"a": pytest.approx(0.9), "b": 0.8, "c": 0.0}
     assert {case: row["metrics"]["auc_dice"] for case, row in found["results"].items()} == {
@@ -338,16 +337,15 @@ def test_clinicians_take_as_many_steps_as_they_take(submission: Path, tmp_path: 
     assert found["aggregates"]["dice_by_step"] == {"0": pytest.approx(1.6 / 3), "1": 1.0}
 
 
-def test_clinicians_may_be_ranked_by_raw_areas(submission: Path, tmp_path: Path) -> None:
+def test_clinicians_are_ranked_by_the_areas_as_published(submission: Path, tmp_path: Path) -> None:
     """a: Dice 0.8, 1, 1 has the area 1.9; b: one perfect step has the area 0."""
     write_steps(submission / "a", HALF, LESION, LESION)
     write_steps(submission / "b", LESION)
-    settings = 'regime = "clinician"\nclinician_auc = "raw"'
-    found = scored(submission, tmp_path, settings=settings)
+    found = scored(submission, tmp_path, settings='regime = "clinician"')
     assert found["aggregates"]["ranked"]["auc_dice"]["mean"] == pytest.approx(1.9 / 2)
     assert found["settings"]["lesions"]["clinician_auc"] == "raw"
     raw, normalised = (
-        lesions(LesionsSettings(regime="clinician", clinician_auc=choice)).ranking for choice in ("raw", "normalised")
+        lesions({"regime": "clinician", **choice}).ranking for choice in ({}, {"clinician_auc": "normalised"})
     )
     assert raw.case_metrics == ("auc_dice", "auc_dmm")
     assert normalised.case_metrics == ("auc_dice_normalised", "auc_dmm_normalised")
@@ -358,6 +356,88 @@ def test_a_gap_in_a_clinicians_steps_is_a_missing_step(submission: Path, tmp_pat
     write_steps(submission / "a", LESION, None, LESION)
     found = scored(submission, tmp_path, settings='regime = "clinician"')
     assert steps(found, "a", "status") == ["scored", "missing", "scored"]
+
+
+def test_a_last_prediction_that_equals_the_reference_may_count_for_the_missing_steps(
+    submission: Path, tmp_path: Path
+) -> None:
+    """a: Dice 0.8, 1, 1, 1 has the area 0.9 + 1 + 1; b: its last mask is not perfect, so 0.8, 0.8, 0, 0 has 1.2."""
+    write_steps(submission / "a", HALF, LESION)
+    write_steps(submission / "b", HALF, HALF)
+    found = scored(submission, tmp_path, settings='steps = 4\nmissing_steps = "repeat"')
+    assert steps(found, "a", "status") == ["scored", "scored", "repeated", "repeated"]
+    assert {case: row["metrics"]["auc_dice"] for case, row in found["results"].items()} == {
+        "a": pytest.approx(2.9),
+        "b": pytest.approx(1.2),
+    }
+    assert found["results"]["a"]["metrics"]["final_component_dice"] == 1.0
+    assert found["results"]["a"]["metrics"]["final_fpv_ml"] == 0.0
+    assert found["results"]["a"]["warnings"] == [
+        "steps 2-3 missing: the last prediction equals the reference and counts instead"
+    ]
+    assert found["results"]["b"]["warnings"] == ["steps 2-3 missing"]
+    assert scored(submission, tmp_path, settings="steps = 4")["results"]["a"]["metrics"]["auc_dice"] == pytest.approx(
+        1.4
+    )
+
+
+def test_only_the_last_prediction_counts_for_missing_steps_and_only_for_those_after_it(
+    submission: Path, tmp_path: Path
+) -> None:
+    """a: a gap after a perfect mask stays a missing step; b: a perfect mask before a last one that cannot be read."""
+    write_steps(submission / "a", LESION, None, HALF)
+    write_steps(submission / "b", LESION, BAD_STEPS["wrong size"])
+    found = scored(submission, tmp_path, settings='steps = 4\nmissing_steps = "repeat"')
+    assert steps(found, "a", "status") == ["scored", "missing", "scored", "missing"]
+    assert steps(found, "b", "status") == ["scored", "failed", "missing", "missing"]
+
+
+def test_absent_jobs_after_a_mask_that_equals_the_reference(submission: Path, tmp_path: Path) -> None:
+    """b: its last mask is not perfect, so that any of its jobs may be the absent one."""
+    masks = {"a": (HALF, LESION), "b": (LESION, HALF)}
+    jobs = [
+        {"case": f"{case}.mha", "mask": mask, "points": 3 * step}
+        for case in masks
+        for step, mask in enumerate(masks[case])
+    ]
+    found = scored(write_jobs(submission, jobs), tmp_path, settings='steps = 3\nmissing_steps = "repeat"')["results"]
+    assert found["a"]["metrics"]["auc_dice"] == pytest.approx(1.9)
+    assert (found["b"]["status"], found["b"]["metrics"]["auc_dice"]) == ("failed", 0.0)
+
+
+def test_in_a_case_without_lesions_an_empty_last_prediction_equals_the_reference(
+    submission: Path, tmp_path: Path
+) -> None:
+    write_steps(submission / "a", HALF, NOTHING)
+    write_steps(submission / "b", LESION)
+    settings = 'steps = 3\nmissing_steps = "repeat"\nempty_reference = "score"'
+    found = scored(submission, tmp_path, settings=settings, references={"a": NOTHING, "b": LESION})
+    assert steps(found, "a", "dice") == [0.0, 1.0, 1.0]
+
+
+def test_what_an_empty_reference_counts_is_for_the_organiser_to_say() -> None:
+    """Nothing is the default: the organisers' scripts disagree, and the choice can turn a ranking round."""
+    (problem,) = load_tables("x", "lesions", {"lesions": {}}).problems
+    assert str(problem) == (
+        '\'lesions.empty_reference\' is missing: write "undefined" or "score" (no Dice without lesions, or 1 for an '
+        "empty prediction, else 0: the organisers' scripts disagree)"
+    )
+    (problem,) = load_tables("x", "lesions", {}).problems
+    assert 'write [lesions] with empty_reference = "undefined" or "score"' in str(problem)
+
+
+@pytest.mark.parametrize(("choice", "careful", "eager"), [("undefined", 1.6, 2.0), ("score", 5.2 / 3, 4.0 / 3)])
+def test_what_an_empty_reference_counts_can_turn_a_ranking_round(
+    submission: Path, tmp_path: Path, choice: str, careful: float, eager: float
+) -> None:
+    """careful: Dice 0.8 where a lesion is, and nothing predicted where none is; eager: 1, and a false positive."""
+    references = {"a": LESION, "b": LESION, "c": NOTHING}
+    for expected, found, invented in ((careful, HALF, NOTHING), (eager, LESION, HALF)):
+        for case in references:
+            write_steps(submission / case, *[invented if case == "c" else found] * 3)
+        settings = f'steps = 3\nempty_reference = "{choice}"'
+        aggregates = scored(submission, tmp_path, references=references, settings=settings)["aggregates"]
+        assert aggregates["ranked"]["auc_dice"]["mean"] == pytest.approx(expected)
 
 
 @pytest.mark.parametrize(
@@ -429,6 +509,7 @@ def test_groups(submission: Path, tmp_path: Path) -> None:
         ('regime = "both"', "'lesions.regime' is wrong"),
         ('regime = "clinician"\nsteps = 6', "'steps' belongs to the regime 'simulated'"),
         ('clinician_auc = "raw"', "'clinician_auc' belongs to the regime 'clinician'"),
+        ('regime = "clinician"\nmissing_steps = "repeat"', "'missing_steps' belongs to the regime 'simulated'"),
         ("stepz = 6", "'lesions.stepz' is not a known key"),
     ],
 )
@@ -515,13 +596,30 @@ def test_validate_says_which_steps_need_mending(submission: Path) -> None:
     assert [(problem.where, "probability map" in problem.what) for problem in report.problems] == [("a", True)]
 
 
-def test_the_manifest_holds_no_lesion(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("choice", "problems"), [("fail", ["steps 1-2 missing."]), ("repeat", [])])
+def test_validate_cannot_know_whether_a_last_prediction_is_perfect(
+    submission: Path, tmp_path: Path, choice: str, problems: list[str]
+) -> None:
+    write_steps(submission / "a", LESION)
+    folder = write_ground_truth(tmp_path, {"a": LESION}, settings=f'steps = 3\nmissing_steps = "{choice}"')
+    report = validate(submission, cases=manifest_of(folder), executor=Serial())
+    assert [problem.what for problem in report.problems] == problems
+    assert [*report.case_warnings["a"]] == (
+        [] if problems else ["steps 1-2 missing: this costs points unless the last prediction equals the reference"]
+    )
+
+
+def manifest_of(path: Path) -> Manifest:
     from podium.challenges import load_challenge
     from podium.challenges.ground_truth import read_challenge_folders
     from podium.evaluation import prepare
 
-    folder = read_challenge_folders(write_ground_truth(tmp_path, {"a": LESION}))["ground-truth"]
-    manifest = make_manifest(prepare(folder, load_challenge(folder), Serial()))
+    folder = read_challenge_folders(path)["ground-truth"]
+    return make_manifest(prepare(folder, load_challenge(folder), Serial()))
+
+
+def test_the_manifest_holds_no_lesion(tmp_path: Path) -> None:
+    manifest = manifest_of(write_ground_truth(tmp_path, {"a": LESION}))
     assert manifest.cases == {"a": {"segmentation": SHAPE}}
     assert manifest.load_challenge().kind == "lesions"
 

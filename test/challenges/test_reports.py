@@ -17,6 +17,7 @@ from places import ROOT
 from podium.challenges.reports.scoring import ReportsCase
 from podium.cli.main import main
 from podium.errors import GroundTruthError
+from podium.metrics.declaration import Formula
 from podium.platform.jobs import Runtime
 from podium.platform.metrics_file import CaseResult
 from podium.platform.submission import SubmissionNames
@@ -138,6 +139,25 @@ def test_either_pair_may_be_the_captioning_score_and_both_are_reported(
     assert metrics["settings"]["reports"]["captioning"] == captioning
 
 
+def test_the_mean_of_the_cases_may_be_the_bleu_of_the_score(bench: Bench) -> None:
+    """A and C: BLEU-4 0.30544992 and 0.02404891, METEOR 0.63097135 and 0.29258620."""
+    write_golden(bench, 'leaderboard"\nbleu = "cases')
+    found = bench.metrics()["aggregates"]
+    assert found["bleu_4"] == pytest.approx(0.24222779, abs=1e-8)
+    assert found["bleu_4_case_mean"] == pytest.approx(0.16474942, abs=1e-8)
+    assert found["score"] == found["captioning"] == pytest.approx((0.16474942 + 0.46177878) / 2, abs=1e-8)
+    assert found["bleu_13a_case_mean"] == pytest.approx(0.2932 / 2, abs=1e-4)
+
+
+def test_the_published_final_score_of_a_participant_fits_the_leaderboards_pair() -> None:
+    """BLEU-4 0.2145, METEOR 0.4569 and RadFact 0.3660 were published with the final score 0.3600."""
+    (captioning,) = (each for each in reports().scoreboard.formulas if each.path == "captioning")
+    (final,) = (each for each in reports().scoreboard.offline if each.path == "score_final")
+    given = {"bleu_4": 0.2145, "meteor": 0.4569, "clinical": 0.3660}
+    assert isinstance(final, Formula)
+    assert final.compute({**given, "captioning": captioning.compute(given)}) == pytest.approx(0.3600, abs=1e-4)
+
+
 @pytest.fixture
 def without_wordnet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setenv(FOLDER_VARIABLE, str(tmp_path / "nowhere"))
@@ -183,7 +203,7 @@ def test_texts_and_json_files_with_any_extension_and_case_of_letters(bench: Benc
     bench.write("notes.md", "not a report")
     metrics = bench.metrics()
     perfect({row["case"]: row for row in metrics["results"]})
-    assert metrics["counts"] == {"expected": 2, "scored": 2, "failed": 0, "missing": 0, "unmatched": 0}
+    assert metrics["counts"] == {"expected": 2, "scored": 2, "partial": 0, "failed": 0, "missing": 0, "unmatched": 0}
 
 
 def test_reports_json(bench: Bench) -> None:

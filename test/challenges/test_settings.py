@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from challenges.built import lesions
 from challenges.carotid_files import CONFIGURATION
 
 from podium.challenges import challenge_from_settings, load_challenge, published_settings
@@ -185,16 +186,18 @@ def test_an_unknown_engine_is_refused_at_its_own_key(kind: str) -> None:
 
 
 def test_an_engine_inside_the_table_of_lesions_is_refused() -> None:
-    (problem,) = load_tables("x", "lesions", {"lesions": {"engine": "native"}}).problems
+    (problem,) = load_tables("x", "lesions", {"lesions": {"empty_reference": "score", "engine": "native"}}).problems
     assert str(problem) == "'lesions.engine' belongs at the top of challenge.toml, above all tables"
 
 
 def test_the_engine_is_published_outside_of_tables_and_read_back() -> None:
-    settings = published_settings(challenge_from_settings("x", "lesions", {"engine": "native"}))
+    settings = published_settings(
+        challenge_from_settings("x", "lesions", {"engine": "native", "lesions": {"empty_reference": "score"}})
+    )
     assert settings["engine"] == "native"
     assert "engine" not in settings["lesions"]
     assert published_settings(challenge_from_settings("x", "lesions", settings)) == settings
-    assert published_settings(challenge_from_settings("x", "lesions", {}))["engine"] == "monai"
+    assert published_settings(lesions())["engine"] == "monai"
 
 
 def test_published_settings_have_the_defaults_filled_in(tmp_path: Path) -> None:

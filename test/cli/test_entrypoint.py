@@ -25,7 +25,7 @@ from podium.own_metrics import metric
 
 {}
 
-@metric(compares="number", direction="lower", lowest=0.0, worst=100.0)
+@metric(compares="number", direction="lower", lowest=0.0, highest=100.0)
 def difference(*, prediction, reference):
     {}
     return abs(prediction - reference)

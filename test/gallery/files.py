@@ -61,7 +61,7 @@ def write_expected(
     position    in the ranking of the entry's teams
     aggregates  figures of all cases by their dotted path in metrics.json
     cases       figures of single cases, the same way
-    lost        the cases without a usable prediction: "missing" or "failed"
+    lost        the cases without a usable prediction: "missing", "failed" or "partial"
     """
     content = {
         "position": position,

@@ -15,7 +15,12 @@ Labels = NDArray[np.uint8]
 Mask = NDArray[np.bool_]
 GTVP, GTVN = 1, 2
 SHAPE = (14, 28, 28)
-SPACING = (1.0, 1.0, 2.0)
+SPACING = {
+    "CHUB-001": (1.0, 1.0, 2.0),
+    "CHUB-002": (1.0, 1.0, 2.0),
+    "MDA-003": (0.5, 0.5, 3.0),
+    "USZ-004": (1.5, 1.5, 3.0),
+}
 LEAST_IOU = 0.3
 
 
@@ -71,7 +76,7 @@ def write_team(folder: Path, team: str, predictions: Mapping[str, Labels], *, po
     primary, sizes, counts, lost = [], np.zeros(2), np.zeros(3), {}
     cases: dict[str, dict[str, float | None]] = {}
     for case, reference in REFERENCES.items():
-        write_volume(folder / "teams" / team / f"{case}.nii.gz", predictions[case], spacing=SPACING)
+        write_volume(folder / "teams" / team / f"{case}.nii.gz", predictions[case], spacing=SPACING[case])
         prediction = predictions[case]
         if prediction.shape != SHAPE:
             lost[case] = "failed"
@@ -79,7 +84,8 @@ def write_team(folder: Path, team: str, predictions: Mapping[str, Labels], *, po
         primary.append(dice(prediction == GTVP, reference == GTVP) if case not in lost else 0.0)
         cases[case] = {"dice.gtvp": primary[-1]}
         nodes = prediction == GTVN, reference == GTVN
-        sizes += (2 * (nodes[0] & nodes[1]).sum(), nodes[0].sum() + nodes[1].sum())
+        voxel_mm3 = np.prod(SPACING[case])
+        sizes += voxel_mm3 * np.array([2 * (nodes[0] & nodes[1]).sum(), nodes[0].sum() + nodes[1].sum()])
         counts += detections(*nodes)
     tp, fp, fn = counts
     aggregates: dict[str, float | None] = {
@@ -96,6 +102,6 @@ def write_team(folder: Path, team: str, predictions: Mapping[str, Labels], *, po
 def write(folder: Path) -> None:
     clear(folder)
     for case, labels in REFERENCES.items():
-        write_volume(folder / "references" / f"{case}.nii.gz", labels, spacing=SPACING)
+        write_volume(folder / "references" / f"{case}.nii.gz", labels, spacing=SPACING[case])
     write_team(folder, "pine", PINE, position=1)
     write_team(folder, "fir", FIR, position=2)

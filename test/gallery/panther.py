@@ -80,6 +80,5 @@ def _figures(found: Mask | None, reference: Mask, spacing_mm: tuple[float, ...])
 
 
 def _volume_difference(found: Mask | None, reference: Mask) -> int:
-    """In voxels; of a missing case, that of nothing or everything, whichever is further off."""
-    expected = int(reference.sum())
-    return max(expected, reference.size - expected) if found is None else abs(int(found.sum()) - expected)
+    """In voxels; a missing case has found nothing."""
+    return abs((0 if found is None else int(found.sum())) - int(reference.sum()))

@@ -104,7 +104,6 @@ def scores(case: str, prediction: Labels | None) -> dict[str, float | None]:
         found[f"component_error.{name}"] = abs(components(one) - components(other)) if size else None
         if prediction is None:
             found[f"dice.{name}"] = 0.0
-            found[f"component_error.{name}"] = (reference.size + 1) // 2  # more than there can be
     for metric in ("dice", "component_error"):
         defined = [value for name in CLASSES if (value := found[f"{metric}.{name}"]) is not None]
         found[f"{metric}.mean"] = sum(defined) / len(defined)

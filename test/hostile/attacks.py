@@ -149,7 +149,7 @@ CASE_ATTACKS = {
     "filter": Attack(HDF5_FILTER, "uses the filter 32015", hdf5(unknown_filter)),
     "short_pixels": Attack(SHORT, "is truncated", image(mha(pixels=b"\1"))),
     "pickle": Attack(PICKLE, "is not HDF5", other(".h5", b"\x93NUMPY\x01\0" + b"cos\nsystem\n(S'id'\ntR.")),
-    "huge_image": Attack(HUGE, "is 1000000 x 1000000, expected 4 x 6", image(mha({"DimSize": "1000000 1000000"}))),
+    "huge_image": Attack(HUGE, "is 1000000 x 1000000, expected 6 x 4", image(mha({"DimSize": "1000000 1000000"}))),
     "bomb": Attack(
         BOMB,
         "unpacks to more than the 24 bytes",

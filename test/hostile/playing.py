@@ -49,15 +49,19 @@ def check_case_attacks(metrics: dict[str, Any]) -> None:
     assert metrics["counts"] == {
         "expected": len(rows) + 1,
         "scored": 1,
-        "failed": len(rows),
+        "partial": len(rows),
+        "failed": 0,
         "missing": 0,
         "unmatched": len(FORGED),
     }
-    wrong = {case: row["error"] for case, row in rows.items() if CASE_ATTACKS[case].words not in (row["error"] or "")}
-    assert wrong == {}
-    for row in rows.values():
-        assert row["metrics"]["dice"]["image_lesion"] == 0.0
-        assert not [word for word in ("references", "/tmp", "/opt", str(NUMBER)) if word in row["error"]]
+    errors = {case: " ".join(row["missing"].values()) for case, row in rows.items()}
+    assert {case: error for case, error in errors.items() if CASE_ATTACKS[case].words not in error} == {}
+    for case, row in rows.items():
+        (lost,) = row["missing"]
+        dice = {name: row["metrics"]["dice"][f"{name}_lesion"] for name in ("image", "array")}
+        assert dice == {name: float(name != lost) for name in dice}
+        assert row["metrics"]["mae"] == (1000 if lost == "number" else 0.0)
+        assert not [word for word in ("references", "/tmp", "/opt", str(NUMBER)) if word in errors[case]]
 
 
 def write_job_attacks(folder: Path, *, hidden: Path) -> Scene:

@@ -47,7 +47,9 @@ def test_a_link_in_an_archive_costs_its_case_alone(tmp_path: Path) -> None:
     (submission / "s.zip").write_bytes(archive_with_a_link(tmp_path / "files", hidden=truth / "references"))
     rows = evaluate(submission, truth, tmp_path / "output")["results"]
     assert rows[HONEST]["metrics"]["dice"]["image_lesion"] == 1.0
-    assert rows["linked"]["error"] == "'linked.mha' is a link in 's.zip'; put the file itself into the archive."
+    assert rows["linked"]["missing"] == {
+        "image": "'linked.mha' is a link in 's.zip'; put the file itself into the archive."
+    }
 
 
 def documented() -> dict[str, list[str]]:

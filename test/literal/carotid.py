@@ -21,15 +21,15 @@ CLASS_NAMES = {0: "low_risk", 1: "high_risk"}
 
 @dataclass(frozen=True)
 class Answer:
-    """What a reference or a team says about one case: a mask for each view and a class."""
+    """What a reference or a team says about one case: a mask for each view and a class, None where it is unusable."""
 
-    masks: Mapping[str, NDArray[np.uint8]]
-    cls: int
+    masks: Mapping[str, NDArray[np.uint8] | None]
+    cls: int | None
 
 
 @dataclass(frozen=True)
 class Row:
-    """The figures of one case. A failed or missing case has `predicted_class` None and zeros everywhere."""
+    """The figures of one case: what is missing has zeros, and `predicted_class` None."""
 
     status: str
     dice: Mapping[str, float]
@@ -149,15 +149,19 @@ def time_score_between(t: float, *, lowest: float, highest: float) -> float:
 
 
 def score_case(prediction: Answer, reference: Answer, tolerance_px: float) -> Row:
-    """The eight figures and the class of one case that could be read."""
+    """The eight figures and the class of one case; 0 for both structures of a view without a mask."""
     dices, nsds = {}, {}
     for view in VIEWS:
         for structure, value in STRUCTURE_VALUES.items():
+            if prediction.masks[view] is None:
+                dices[f"{view}_{structure}"] = nsds[f"{view}_{structure}"] = 0.0
+                continue
             in_prediction = prediction.masks[view] == value
             in_reference = reference.masks[view] == value
             dices[f"{view}_{structure}"] = dice(in_prediction, in_reference)
             nsds[f"{view}_{structure}"] = nsd(in_prediction, in_reference, tolerance_px)
-    return Row("scored", dices, nsds, reference.cls, prediction.cls)
+    is_whole = prediction.cls is not None and all(mask is not None for mask in prediction.masks.values())
+    return Row("scored" if is_whole else "partial", dices, nsds, reference.cls, prediction.cls)
 
 
 def worst_case(status: str, reference: Answer) -> Row:
@@ -173,7 +177,7 @@ def aggregates(cases: Sequence[Row], *, total_seconds: float | None, baseline: f
     predicted = [case.predicted_class for case in cases]
     classification = 100 * macro_f1(truth, predicted)
     segmentation = 100 * mean([case.segmentation_score for case in cases])
-    # A case that is missing or failed counts as if it had taken its share of twice the baseline.
+    # A case that is missing, failed or partial counts as if it had taken its share of twice the baseline.
     lost = sum(1 for case in cases if case.status != "scored")
     seconds = 2 * baseline if total_seconds is None else total_seconds + lost * 2 * baseline / len(cases)
     time = 0.0 if total_seconds is None else time_score_fixed(seconds, baseline)

@@ -11,8 +11,9 @@ Values = Sequence[Sequence[float | None]]  # [team][case], None where there is n
 
 
 def min_ranks(scores: Sequence[float], *, higher_is_better: bool) -> list[int]:
-    """1 + the number of better scores: equals share the smaller position."""
-    return [1 + sum((other > mine) if higher_is_better else (other < mine) for other in scores) for mine in scores]
+    """1 + the number of better scores: equals to 12 significant digits share the smaller position."""
+    rounded = [float(f"{score if higher_is_better else -score:.12g}") for score in scores]
+    return [1 + sum(other > mine for other in rounded) for mine in rounded]
 
 
 def filled(values: Values, worst: float) -> list[list[float]]:
@@ -81,17 +82,15 @@ def p_table(values: Values, worst: float, *, higher_is_better: bool) -> list[lis
 
 
 def holm(table: Sequence[Sequence[float]]) -> list[list[float]]:
-    """Step down over all ordered pairs, NaN counted as a test that is never reached."""
-    pairs = [(row, column) for row in range(len(table)) for column in range(len(table)) if row != column]
+    """Step down over all ordered pairs; a pair without a p value is no test."""
     adjusted = [[math.nan] * len(table) for _ in table]
+    tests = sorted(
+        (p, row, column) for row, line in enumerate(table) for column, p in enumerate(line) if not math.isnan(p)
+    )
     largest = 0.0
-    for step, (row, column) in enumerate(
-        sorted(pairs, key=lambda pair: math.inf if math.isnan(table[pair[0]][pair[1]]) else table[pair[0]][pair[1]])
-    ):
-        p = table[row][column]
-        if not math.isnan(p):
-            largest = max(largest, p * (len(pairs) - step))
-            adjusted[row][column] = min(1.0, largest)
+    for step, (p, row, column) in enumerate(tests):
+        largest = max(largest, p * (len(tests) - step))
+        adjusted[row][column] = min(1.0, largest)
     return adjusted
 
 

@@ -14,7 +14,7 @@ from hypothesis.extra import numpy as hnp
 from podium.figures import Figures
 from podium.metrics.aggregation import CohortValues, mean_and_std, mean_of
 from podium.metrics.declaration import CaseMetric, Metric, Scoreboard
-from podium.metrics.resampling import Resamples, running_sums
+from podium.metrics.resampling import Resamples, expanded_tail, running_sums
 
 
 @given(st.lists(st.floats(-1e6, 1e6), min_size=1), st.randoms())
@@ -142,3 +142,13 @@ def test_draws_have_as_many_cases_as_there_are_and_follow_the_seed() -> None:
 @given(hnp.arrays(np.int16, st.tuples(st.integers(1, 9), st.integers(1, 5)), elements=st.integers(0, 9)))
 def test_running_sums(table: np.ndarray) -> None:
     assert (running_sums(table) == np.cumsum(table, axis=0)).all()
+
+
+# Expanded percentiles: golden tails of 95 % intervals.
+
+
+@pytest.mark.parametrize(
+    ("cases", "tail"), [(8, 0.005738), (12, 0.010757), (20, 0.015881), (50, 0.021179), (300, 0.024349), (1, 0.025)]
+)
+def test_the_tail_of_an_expanded_percentile_interval(cases: int, tail: float) -> None:
+    assert expanded_tail(0.95, cases) == pytest.approx(tail, abs=5e-7)

@@ -109,19 +109,51 @@ def test_a_range_above_zero_is_not_shifted() -> None:
     assert confined(np.array([-3, 3, 9]), lowest=-2, highest=5).tolist() == [0, 5, 7]
 
 
-def test_ms_ssim_is_that_of_monai() -> None:
-    """MONAI has covariances of the population: as if C2 were larger by N / (N - 1), so k2 by its root. In float32."""
-    prediction, reference = (confined(image, lowest=LOWEST, highest=HIGHEST) / RANGE for image in pair((112, 131), 3))
-    expected = compute_ms_ssim(
-        *(torch.from_numpy(image)[None, None] for image in (prediction, reference)),
-        spatial_dims=2,
-        kernel_type="uniform",
-        kernel_size=7,
-        k2=0.03 * math.sqrt(48 / 49),
+def monais_ms_ssim(prediction: np.ndarray, reference: np.ndarray, dtype: torch.dtype, k2: float) -> float:
+    """MONAI's formula with a uniform window of 7, in any precision; its images are between 0 and 1."""
+    axes, figure = prediction.ndim, 1.0
+    convolve, pool = (getattr(torch.nn.functional, f"{name}{axes}d") for name in ("conv", "avg_pool"))
+    window = torch.full((1, 1, *[7] * axes), 1 / 7**axes, dtype=dtype)
+    x, y = (torch.from_numpy(image).to(dtype)[None, None] for image in (prediction, reference))
+    for scale, weight in enumerate(WEIGHTS):
+        mean_x, mean_y = convolve(x, window), convolve(y, window)
+        variances = convolve(x * x, window) - mean_x**2 + convolve(y * y, window) - mean_y**2
+        values = (2 * (convolve(x * y, window) - mean_x * mean_y) + k2**2) / (variances + k2**2)
+        if scale == 4:
+            values = values * (2 * mean_x * mean_y + 0.01**2) / (mean_x**2 + mean_y**2 + 0.01**2)
+        figure *= max(values.mean().item(), 0.0) ** weight
+        x, y = pool(x, 2), pool(y, 2)
+    return figure
+
+
+@pytest.mark.parametrize("shape", [(112, 131), (115, 113), (112, 112, 113)])
+@pytest.mark.parametrize("noise", [200, 1500])
+def test_ms_ssim_differs_from_monai_by_covariances_and_precision_alone(shape: tuple[int, ...], noise: float) -> None:
+    """MONAI's covariances are of the population: as if C2 were larger by N / (N - 1), so k2 by its root. It computes in
+    single precision. Its default window, a Gaussian, is another one."""
+    prediction, reference = (
+        confined(image, lowest=LOWEST, highest=HIGHEST) / RANGE for image in pair(shape, 3, noise=noise)
     )
+    tensors = [torch.from_numpy(image)[None, None] for image in (prediction, reference)]
+    windows = {"spatial_dims": len(shape), "kernel_type": "uniform", "kernel_size": 7}
+    monais = compute_ms_ssim(*tensors, **windows).item()
+    assert monais == pytest.approx(monais_ms_ssim(prediction, reference, torch.float32, 0.03), abs=1e-6)
     found = ms_ssim(prediction=prediction, reference=reference, data_range=1.0)
-    assert found == pytest.approx(expected.item(), abs=1e-5)
+    of_samples = 0.03 * math.sqrt((7 ** len(shape) - 1) / 7 ** len(shape))
+    assert found == pytest.approx(monais_ms_ssim(prediction, reference, torch.float64, of_samples), abs=1e-9)
+    assert found == pytest.approx(compute_ms_ssim(*tensors, **windows, k2=of_samples).item(), abs=1e-5)
     assert found < 0.999
+
+
+def test_the_shift_of_confined_images_changes_ssim() -> None:
+    """An error of 200 HU in tissue around 0 HU, as in docs/metrics.md: the luminance of 0 is not that of 1024."""
+    prediction, reference = pair((40, 40), 5, noise=10)
+    prediction += 200
+    clipped = [np.clip(image.astype(float), LOWEST, HIGHEST) for image in (prediction, reference)]
+    assert structural_similarity(*clipped, data_range=RANGE) == pytest.approx(0.745, abs=5e-4)
+    shifted = [confined(image, lowest=LOWEST, highest=HIGHEST) for image in (prediction, reference)]
+    found = ssim(prediction=shifted[0], reference=shifted[1], data_range=RANGE)
+    assert found == pytest.approx(0.989, abs=5e-4)
 
 
 @pytest.mark.parametrize("shape", [(112, 131), (115, 112, 112)])

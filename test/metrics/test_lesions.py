@@ -51,7 +51,7 @@ from podium.metrics.lesions import (
 )
 from podium.metrics.overlap import bounding_box
 from podium.metrics.surfaces import measure_surfaces
-from podium.readers.images import Geometry
+from podium.readers.geometry import Geometry
 from podium.readers.volumes import Volume as ReadVolume
 
 UNIT = Geometry((1.0, 1.0, 1.0), (0.0, 0.0, 0.0), (1, 0, 0, 0, 1, 0, 0, 0, 1))
@@ -62,7 +62,7 @@ def reference_of(reference: Volume) -> LesionReference:
 
 
 def step_of(prediction: Volume, reference: Volume, **options: Any) -> dict[str, Any]:
-    chosen = LesionsSettings(**options)
+    chosen = LesionsSettings(**{"empty_reference": "undefined"} | options)
     truth = LesionReference(find_lesions(reference, connectivity=chosen.connectivity), UNIT)
     components = label_components(prediction > 0, connectivity=chosen.connectivity)
     volume = ReadVolume(prediction.shape, UNIT, prediction > 0)
@@ -167,7 +167,7 @@ def test_a_reference_of_nothing_may_be_scored_by_choice() -> None:
 
 def test_a_failed_step_missed_everything_and_invented_nothing() -> None:
     truth = LesionReference(find_lesions(line(1, 2, 5), connectivity=18), Geometry((2, 3, 4), (0,) * 3, (1,) * 9))
-    found = failed_step(3, truth, LesionsSettings(), status="failed", error="why")
+    found = failed_step(3, truth, LesionsSettings(empty_reference="undefined"), status="failed", error="why")
     assert (found["dice"], found["dmm"], found["fpv_ml"]) == (0.0, 0.0, 0.0)
     assert found["fnv_ml"] == pytest.approx(3 * 24 / 1000)
     assert (found["tp"], found["fp"], found["fn"], found["error"], found["step"]) == (0, 0, 2, "why", 3)
@@ -296,7 +296,9 @@ def test_the_areas_of_a_case_without_lesions_are_undefined() -> None:
     reference = reference_of(line())
     mask = ReadVolume(prediction.shape, reference.geometry, prediction > 0)
     case = LesionsCase(reference, [step_of(prediction, line())] * 3, ReadStep(mask, components))
-    figures = Scoreboard(metrics=lesions_metrics(LesionsSettings(), engine_named("monai")), leaderboard=()).row(case)
+    figures, _ = Scoreboard(
+        metrics=lesions_metrics(LesionsSettings(empty_reference="undefined"), engine_named("monai")), leaderboard=()
+    ).row(case)
     assert figures["auc_dice"] is None
     assert figures["auc_dmm_normalised"] is None
     assert figures["final_fpv_ml"] == 0.001
@@ -305,10 +307,10 @@ def test_the_areas_of_a_case_without_lesions_are_undefined() -> None:
 def test_what_a_lost_case_has_invented_is_not_known() -> None:
     """Nothing was predicted: 0 ml would be the best volume there is, and the worst has no number."""
     reference = reference_of(line(1, 2))
-    steps = [failed_step(0, reference, LesionsSettings(), status="missing", error="why")]
-    figures = Scoreboard(metrics=lesions_metrics(LesionsSettings(), engine_named("monai")), leaderboard=()).row(
-        LesionsCase(reference, steps), is_missing=True
-    )
+    steps = [failed_step(0, reference, LesionsSettings(empty_reference="undefined"), status="missing", error="why")]
+    figures, _ = Scoreboard(
+        metrics=lesions_metrics(LesionsSettings(empty_reference="undefined"), engine_named("monai")), leaderboard=()
+    ).row(LesionsCase(reference, steps), lacks=lambda _: True)
     assert figures["final_fpv_ml"] is None
     assert figures["final_fnv_ml"] == 0.002
     assert figures["auc_dice"] == figures["final_dmm"] == 0.0
@@ -624,7 +626,9 @@ def test_the_upper_ends_of_the_ranges(settings: dict[str, Any], longest: float) 
     """An area over n steps is at most n - 1; clinicians take as many steps as they take."""
     metrics = {
         each.name: each.highest
-        for each in lesions_metrics(LesionsSettings(per_component_dice=True, **settings), engine_named("monai"))
+        for each in lesions_metrics(
+            LesionsSettings(empty_reference="undefined", per_component_dice=True, **settings), engine_named("monai")
+        )
     }
     shares = ("auc_{}_normalised", "final_{}")
     assert metrics == {

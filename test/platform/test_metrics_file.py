@@ -36,6 +36,7 @@ def metrics(**changes: Any) -> MetricsFile:
         CaseResult(case="a", status="scored", metrics={"dice": 1.0, "voxels": 3}, warnings=("It is small.",)),
         CaseResult(case="b", status="missing", metrics={"dice": 0.0}, error="There is no prediction for this case."),
         CaseResult(case="c", status="failed", metrics={"dice": None, "by_step": [1, 2]}, error="It is broken."),
+        CaseResult(case="d", status="partial", metrics={"dice": 0.5}, missing={"boxes": "There is no prediction."}),
     ]
     made = MetricsFile(
         schema=SCHEMA_NAME,
@@ -64,13 +65,17 @@ def model_accepts(document: Any) -> bool:
 
 def test_counts_and_keys(tmp_path: Path) -> None:
     written = json.loads(write_metrics(metrics(), tmp_path).read_text())
-    assert written["counts"] == {"expected": 3, "scored": 1, "failed": 1, "missing": 1, "unmatched": 2}
+    assert written["counts"] == {"expected": 4, "scored": 1, "partial": 1, "failed": 1, "missing": 1, "unmatched": 2}
     assert set(written) == {
         *("schema", "challenge", "kind", "title", "version", "settings", "aggregates", "results", "counts")
     }
-    assert written["schema"] == "podium-metrics-2"
+    assert written["schema"] == "podium-metrics-3"
     assert (written["challenge"], written["kind"]) == ("carotid-final", "declared")
     assert set(written["results"][0]) == {"case", "status", "metrics", "warnings", "error"}
+    assert written["results"][3] == {
+        **{"case": "d", "status": "partial", "metrics": {"dice": 0.5}, "warnings": [], "error": None},
+        "missing": {"boxes": "There is no prediction."},
+    }
 
 
 def test_what_is_written_is_read_back_to_the_last_digit(tmp_path: Path) -> None:
@@ -147,10 +152,18 @@ def test_what_readers_would_refuse_is_never_written(changes: dict[str, Any], tmp
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.parametrize(("status", "error"), [("scored", "but scored"), ("failed", None), ("missing", "")])
-def test_a_row_has_an_error_exactly_when_it_is_not_scored(status: Any, error: str | None) -> None:
+@pytest.mark.parametrize(
+    ("status", "error"), [("scored", "but"), ("partial", "but"), ("failed", None), ("missing", "")]
+)
+def test_a_row_has_an_error_exactly_when_it_has_no_answers(status: Any, error: str | None) -> None:
     with pytest.raises(ValidationError, match=f"{status} case has "):
         CaseResult(case="a", status=status, metrics={}, error=error)
+
+
+@pytest.mark.parametrize(("status", "error", "missing"), [("partial", None, {}), ("failed", "why", {"boxes": "why"})])
+def test_a_partial_row_and_no_other_has_missing_values(status: Any, error: str | None, missing: dict[str, str]) -> None:
+    with pytest.raises(ValidationError, match="a partial case, and no other, has missing values"):
+        CaseResult(case="a", status=status, metrics={}, error=error, missing=missing)
 
 
 # The schema
@@ -167,7 +180,7 @@ FINITE = st.one_of(st.integers(-9, 9), st.floats(allow_nan=False, allow_infinity
 ANYTHING = st.one_of(
     st.none(),
     st.booleans(),
-    st.sampled_from(["", "scored", "failed", "missing", "podium-metrics-2", "carotid", "3"]),
+    st.sampled_from(["", "scored", "partial", "failed", "missing", "podium-metrics-3", "carotid", "3"]),
     st.integers(-3, 3),
     st.sampled_from([-0.5, 2.5, 1e300]),  # 3.0 is an integer to JSON Schema and not to the model; Podium writes 3
     st.just([]),
@@ -176,7 +189,7 @@ ANYTHING = st.one_of(
     st.just({"a": None}),
     st.just({"a": {"b": 1}}),
 )
-KEYS = st.sampled_from(["dice", "a.b", "a b", "", "error", "kind", "Ä", "x-1_Y"])
+KEYS = st.sampled_from(["dice", "a.b", "a b", "", "error", "missing", "kind", "Ä", "x-1_Y"])
 AGGREGATES = st.recursive(FINITE, lambda inner: st.dictionaries(st.sampled_from(["a", "b_c", "D-1"]), inner))
 
 
@@ -245,11 +258,11 @@ SLICES = "has {} slices, not the image's 7."
             [
                 [f"step 1: 'a/1.mha' {SLICES.format(6)}", f"step 2: 'a/2.mha' {SLICES.format(6)}"],
                 [f"step 1: 'it's b\n.mha' {SLICES.format(5)}"],
-                ["The spacing of 'c.mha' differs from the image's."],
+                ["'c.mha' is off by 12.5 mm.", "'d.mha' is off by -3 mm.", "'e.mha' is off by 1e-05 mm."],
             ],
             [
                 f"in 2 of 3 cases, such as: step 1: 'a/1.mha' {SLICES.format(6)}",
-                "in 1 of 3 cases: The spacing of 'c.mha' differs from the image's.",
+                "in 1 of 3 cases, such as: 'c.mha' is off by 12.5 mm.",
             ],
         ),
         ([["'a\nb' is odd."]], ["in 1 of 1 cases: 'a\\nb' is odd."]),

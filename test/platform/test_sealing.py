@@ -34,10 +34,19 @@ def key(tmp_path: Path) -> tuple[Path, str]:
     return path, new_key(path)
 
 
-def sealed(document: dict[str, Any], public_key: str, *, truth: bytes = TRUTH) -> dict[str, Any]:
+def sealed(
+    document: dict[str, Any],
+    public_key: str,
+    *,
+    truth: bytes = TRUTH,
+    submission: str = "",
+    published: dict[str, Any] | None = None,
+) -> dict[str, Any]:
     """The document as a hidden phase publishes it: no rows, but a box of all."""
     whole = MetricsFile.model_validate_json(json.dumps(document))
-    return {**document, "results": [], "sealed": seal(whole, ground_truth=truth, public_key=public_key)}
+    shown = published or document["aggregates"]
+    box = seal(whole, published=shown, ground_truth=truth, submission=submission, public_key=public_key)
+    return {**document, "aggregates": shown, "results": [], "sealed": box}
 
 
 def assert_closed(document: dict[str, Any], box: str, key: Path) -> None:
@@ -85,11 +94,12 @@ def test_a_hidden_phase_is_ranked_as_an_open_one(tmp_path: Path, key: tuple[Path
 
 def test_rounded_aggregates_are_made_exact(tmp_path: Path, key: tuple[Path, str]) -> None:
     path, public_key = key
-    document = sealed(carotid_document(FAIR), public_key)
-    exact = document["aggregates"]["score"]
-    document["aggregates"] = {**document["aggregates"], "score": round(exact, 2)}
+    exact = carotid_document(FAIR)
+    figures = {key: value for key, value in exact["aggregates"].items() if key != "nsd"}  # as of too few cases
+    document = sealed(exact, public_key, published=figures | {"score": round(figures["score"])})
+    assert document["aggregates"]["score"] != exact["aggregates"]["score"]
     (cohort,) = read_cohorts([write_teams(tmp_path / "t", {"a": document})], key=path)
-    assert cohort.files[0].content.aggregates["score"] == exact
+    assert cohort.files[0].content.aggregates == exact["aggregates"]
 
 
 def test_the_wrong_key(tmp_path: Path, key: tuple[Path, str]) -> None:
@@ -120,7 +130,7 @@ def test_a_box_changed_in_any_byte(key: tuple[Path, str]) -> None:
         ("version", "9", "belong to another file: they are from another version."),
         ("aggregates.score", 99.0, "a different aggregates.score than its sealed rows: one of them was replaced."),
         ("aggregates.time_score", 99.0, "aggregates.time_score than its sealed rows: one of them was replaced."),
-        ("counts.expected", 7, "expects 7 cases, but 6 are sealed."),
+        ("counts.expected", 7, "of 7 cases, which is not what its rows give, or no sum: it was changed."),
         ("settings.cases.ignore_case", True, "belong to another file: they are from other settings."),
     ],
 )
@@ -133,8 +143,29 @@ def test_a_file_changed_in_any_field(tmp_path: Path, key: tuple[Path, str], path
 
 def test_a_box_of_another_team(tmp_path: Path, key: tuple[Path, str]) -> None:
     good, poor = (sealed(carotid_document(each), key[1]) for each in (GOOD, POOR))
-    poor["sealed"] = good["sealed"]
+    poor |= {"sealed": good["sealed"], "counts": good["counts"]}
     assert "one of them was replaced" in refusal(write_teams(tmp_path / "t", {"a": poor}), key[0])
+    poor["aggregates"] = {"time_known": 1}  # what differs is left out
+    words = refusal(write_teams(tmp_path / "t", {"a": poor}), key[0])
+    assert re.search(r"a different aggregates\.\S+ than its sealed rows: one of them was replaced\.", words)
+    copy = write_teams(tmp_path / "both", {"a": good, "b": good})
+    labels = [str(copy / team / "metrics.json") for team in "ab"]
+    words = f"{labels[0]} and {labels[1]} have the same sealed rows: one of them was copied."
+    assert refusal(copy, key[0]) == words
+    with pytest.raises(UsageError, match="have the same sealed rows"):
+        read_cohorts([copy])
+
+
+def test_a_box_has_one_spelling(key: tuple[Path, str]) -> None:
+    """Base64 has bits that mean nothing: with others of these, a copied box would look like another one."""
+    path, public_key = key
+    boxes = (sealed(carotid_document(GOOD), public_key, submission=f"{n}" * n)["sealed"] for n in range(10))
+    box = next(each for each in boxes if each.endswith("="))
+    place = len(box.rstrip("=")) - 1
+    letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
+    other = box[:place] + letters[letters.index(box[place]) ^ 1] + box[place + 1 :]
+    assert base64.b64decode(other, validate=True) == base64.b64decode(box)
+    assert_closed(carotid_document(GOOD), other, path)
 
 
 def test_boxes_of_different_references(tmp_path: Path, key: tuple[Path, str]) -> None:
@@ -209,14 +240,26 @@ def test_from_challenge_toml_to_the_ranking(tmp_path: Path, capfd: pytest.Captur
     options = ["--scheme", "platform", "--key", str(key), "--replicates", "20", "--output", str(out)]
     assert main(["rank", str(tmp_path / "results"), *options]) == 0
     assert main(["report", str(output / "metrics.json"), "--key", str(key)]) == 0
+    pictures = ["--key", str(key), "--ground-truth", str(truth), "--submission"]
+    capfd.readouterr()
+    assert main(["report", str(output / "metrics.json"), *pictures, str(submission.with_name("cuspid"))]) == 2
+    assert "belong to another submission than" in capfd.readouterr().err
     page = (output / "report.html").read_text()
     assert all(f">{case}<" in page for case in cohort.files[0].cases)
 
 
-def test_an_invalid_public_key(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize(
+    ("public_key", "words"),
+    [
+        ("abc", "a key has 32 bytes, written in base64."),
+        ("A" * 43 + "=", "nothing can be sealed for this key; make one with 'podium keys new'."),
+    ],
+)
+def test_an_invalid_public_key(tmp_path: Path, capfd: pytest.CaptureFixture[str], public_key: str, words: str) -> None:
+    """32 zeros have the length of a key, but the evaluation crashed after it had scored everything."""
     truth = tmp_path / "reports"
     shutil.copytree(ROOT / "ground-truth" / "reports", truth)
     with (truth / "challenge.toml").open("a") as stream:
-        stream.write('\n[sealed]\npublic_key = "abc"\n')
+        stream.write(f'\n[sealed]\npublic_key = "{public_key}"\n')
     assert main(["check", str(truth)]) == 2
-    assert "'sealed.public_key' is wrong: a key has 32 bytes, written in base64." in capfd.readouterr().out
+    assert f"'sealed.public_key' is wrong: {words}" in capfd.readouterr().out

@@ -131,8 +131,9 @@ def test_names_has_and_shape_look_from_outside(tmp_path: Path) -> None:
 
 def test_shapes_are_checked_before_anything_is_read(tmp_path: Path) -> None:
     file = written(tmp_path, lambda h5: h5.create_dataset("x", (100, 90), "u1"))
-    assert refusal(file, shape=(96, 128)) == "'x' in 'a.h5' is 100 x 90, expected 96 x 128."
-    assert refusal(file, shape=(9000,)) == "'x' in 'a.h5' has 2 axes (100 x 90), expected 1 (9000)."
+    assert refusal(file, shape=(96, 128)) == "'x' in 'a.h5' has the shape (100, 90), expected (96, 128)."
+    assert refusal(file, shape=(9000,)) == "'x' in 'a.h5' has the shape (100, 90), expected (9000,)."
+    assert refusal(file, shape=(90, 100)).endswith(": your axes are reversed: transpose before saving.")
     assert refusal(file, max_bytes=8999) == "'x' in 'a.h5' has 9,000 bytes; at most 8,999 are read."
     assert read(file, max_bytes=9000).shape == (100, 90)
 

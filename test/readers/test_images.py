@@ -1,6 +1,7 @@
 """What holds for all image formats: the format is told by content, sizes are bounded first."""
 
 import gzip
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from readers.made import header_of, mha, mha_header, nifti, png, refusal, safe, 
 
 from podium.errors import Refused
 from podium.readers import images
+from podium.readers.formats import format_of
 from podium.readers.formats.headers import ImageHeader
 from podium.readers.images import as_integer_labels, read_image
 
@@ -86,8 +88,8 @@ def test_letter_case_and_further_dots_of_a_name_do_not_matter(tmp_path: Path, na
 @pytest.mark.parametrize(
     ("content", "options", "words"),
     [
-        (mha_header({"DimSize": "90 100"}), {"shape": (96, 128)}, "is 100 x 90, expected 96 x 128."),  # no pixel at all
-        (mha(), {"shape": (1, 4, 6)}, "has 2 axes (4 x 6), expected 3 (1 x 4 x 6)."),
+        (mha_header({"DimSize": "90 100"}), {"shape": (96, 128)}, "is 90 x 100, expected 128 x 96 (x, y)."),  # no pixel
+        (mha(), {"shape": (1, 4, 6)}, "is 6 x 4, expected 6 x 4 x 1 (x, y, z)."),
         (mha(), {"max_bytes": 23}, "declares 24 bytes of pixels; at most 23 are read."),
         (
             mha({"DimSize": "4000000000 4000000000"}),
@@ -107,9 +109,9 @@ def test_the_largest_allowed_size_is_read(tmp_path: Path) -> None:
 
 def test_simpleitk_must_understand_the_header_as_we_do(tmp_path: Path) -> None:
     file = safe(tmp_path, "i.png", png())
-    assert images.read_geometry(file, ImageHeader((4, 6), 1), image_io="PNGImageIO").spacing == (1.0, 1.0)
+    assert images.read_geometry(file, ImageHeader((4, 6), 1), format_of(file))[1].spacing == (1.0, 1.0)
     with pytest.raises(Refused, match=r"The header of 'i.png' is ambiguous"):
-        images.read_geometry(file, ImageHeader((6, 4), 1), image_io="PNGImageIO")
+        images.read_geometry(file, ImageHeader((6, 4), 1), format_of(file))
 
 
 def test_simpleitk_runs_in_one_thread() -> None:
@@ -138,6 +140,22 @@ def test_floats_become_the_smallest_type(largest: int, kind: type) -> None:
     assert labels.tolist() == [0, largest]
 
 
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        (np.array([1.0000001, 0.9999999], "f4"), [1, 1]),
+        (np.array([-1e-7, 1e-6, 254.9999, 255.0000001, 255.9999]), [0, 0, 255, 255, 256]),
+        (np.array([0, 3, 254], "f4") * np.float32(0.00392157) / np.float32(0.00392157), [0, 3, 254]),
+        (np.array([999.9995, 65535.0005]), [1000, 65535]),
+    ],
+)
+def test_floats_may_be_off_by_the_rounding_of_their_storage(values: NDArray[Any], expected: list[int]) -> None:
+    """By 1e-6, of labels above 1 relative to their size up to 1000."""
+    labels = as_integer_labels(values, name="m")
+    assert labels.tolist() == expected
+    assert labels.dtype.kind == "u"
+
+
 @pytest.mark.parametrize("kind", ["?", "u1", "u2", "i2", "i8"])
 def test_integers_are_not_copied(kind: str) -> None:
     values = np.ones((3, 4), kind)
@@ -154,6 +172,10 @@ def test_integers_are_not_copied(kind: str) -> None:
         (np.array([0, -2]), "'m' holds the negative value -2; labels start at 0."),
         (np.array([0, -0.5]), "'m' holds the negative value -0.5; labels start at 0."),
         (np.array([0, 1, 1.5]), "'m' holds the fractional value 1.5; labels are whole numbers."),
+        (np.array([0, 1.000002]), "'m' holds the fractional value 1.000002; labels are whole numbers."),
+        (np.array([0, 2.0000038], "f4"), "'m' holds the fractional value 2.0000038; labels are whole numbers."),
+        (np.array([0, 1234567.5]), "'m' holds the fractional value 1234567.5; labels are whole numbers."),
+        (np.array([0, -2e-6]), "'m' holds the negative value -2e-06; labels start at 0."),
         (np.array([0, 1e30]), "'m' holds the value 1e+30, which is too large for a label."),
         (
             np.linspace(0, 1, 50),
@@ -198,4 +220,6 @@ def test_labels_equal_their_values_or_are_refused(values: NDArray[Any]) -> None:
             assert not (np.isfinite(values) & (values >= 0) & (values < 2.0**63) & (values == np.floor(values))).all()
     else:
         assert labels.dtype.kind == "u"
-        assert [int(label) for label in labels] == [int(value) for value in values]
+        exact = [Fraction(value.item()) for value in values]
+        assert [int(label) for label in labels] == [round(value) for value in exact]
+        assert all(abs(value - round(value)) <= Fraction(1.1e-6) * max(1, min(value, 1000)) for value in exact)

@@ -8,7 +8,8 @@ import pytest
 import SimpleITK
 from readers.made import PIXELS, header_of, mha, mha_header, refusal, safe
 
-from podium.readers.images import Geometry, read_image
+from podium.readers.geometry import Geometry
+from podium.readers.images import read_image
 
 
 def refused(folder: Path, content: bytes) -> str:
@@ -97,7 +98,7 @@ def test_a_header_without_end_is_refused(tmp_path: Path, content: bytes) -> None
         ({"DimSize": "6"}, "The DimSize of 'm.mha' is not 2 whole numbers."),
         ({"DimSize": "6 4 1"}, "The DimSize of 'm.mha' is not 2 whole numbers."),
         ({"DimSize": "6 -4"}, "The DimSize of 'm.mha' is not 2 whole numbers."),
-        ({"DimSize": "6 0"}, "'m.mha' declares an empty image (0 x 6)."),
+        ({"DimSize": "6 0"}, "'m.mha' declares an empty image (6 x 0)."),
         ({"ElementNumberOfChannels": "3"}, "'m.mha' has 3 channels (RGB or vector pixels)"),
         ({"ElementType": "MET_LONG"}, "'m.mha' has the ElementType 'MET_LONG'"),
         ({"ElementType": "MET_UCHAR_ARRAY"}, "'m.mha' has the ElementType 'MET_UCHAR_ARRAY'"),

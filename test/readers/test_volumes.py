@@ -106,7 +106,7 @@ def test_a_label_that_is_too_large(tmp_path: Path) -> None:
 def test_another_shape_is_refused_before_anything_is_unpacked(tmp_path: Path) -> None:
     file = write(tmp_path / "v.nii.gz", labels(np.uint8))
     file.path.write_bytes(file.path.read_bytes()[:-20])
-    with pytest.raises(Refused, match="is 5 x 6 x 7, expected 5 x 6 x 8"):
+    with pytest.raises(Refused, match="is 7 x 6 x 5, expected 8 x 6 x 5"):
         read_mask_volume(file, shape=(5, 6, 8))
 
 
@@ -115,6 +115,14 @@ def test_few_probabilities_among_zeros_are_still_probabilities(tmp_path: Path) -
     values[1, 2, 3] = 0.5
     with pytest.raises(Refused, match=r"fractional value 0\.5; this looks like a probability map"):
         read_mask_volume(write(tmp_path / "v.nii.gz", values))
+
+
+def test_floats_near_whole_numbers_are_labels(tmp_path: Path) -> None:
+    values = labels(np.uint8) + np.where(labels(np.uint8) % 2, 1e-7, -1e-7).astype(np.float32)
+    file = write(tmp_path / "v.nii.gz", values)
+    assert np.array_equal(read_volume(file).labels, labels(np.uint8))
+    mask = write(tmp_path / "m.nii.gz", np.where(MASK, np.float32(0.9999999), np.float32(1e-7)))
+    assert np.array_equal(read_mask_volume(mask).labels, MASK)
 
 
 def test_minus_zero_is_background(tmp_path: Path) -> None:

@@ -32,8 +32,7 @@ class Skill:
 
 @dataclass(frozen=True)
 class Team:
-    """`faults` names, by case, what is wrong with its file; such a case scores nothing. `total_seconds` is the time of
-    the other cases."""
+    """`faults` names, by case, what is wrong with its file. `total_seconds` is the time of the other cases."""
 
     name: str
     answers: Mapping[str, Answer]

@@ -5,6 +5,7 @@ Neither podium nor any file takes part, so a mistake in reading and one in scori
 
 import shutil
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -49,7 +50,7 @@ def document(aggregates: dict[str, Any], results: Mapping[str, tuple[str, Any]],
         "results": {case: {"status": status, "metrics": metrics} for case, (status, metrics) in results.items()},
         "counts": {
             "expected": len(statuses),
-            **{status: statuses.count(status) for status in ("scored", "failed", "missing")},
+            **{status: statuses.count(status) for status in ("scored", "partial", "failed", "missing")},
             "unmatched": unmatched,
         },
     }
@@ -58,9 +59,15 @@ def document(aggregates: dict[str, Any], results: Mapping[str, tuple[str, Any]],
 def expect_carotid(team: carotid_teams.Team) -> dict[str, Any]:
     def row_of(case: carotid_cases.Case) -> carotid.Row:
         fault = team.faults.get(case.name)
-        if fault is not None:
+        if fault in (carotid_teams.MISSING, carotid_teams.TRUNCATED):
             return carotid.worst_case("missing" if fault == carotid_teams.MISSING else "failed", case.reference)
-        return carotid.score_case(team.answers[case.name], case.reference, TOLERANCE_PX)
+        answer = team.answers[case.name]
+        if fault == carotid_teams.UNKNOWN_CLASS:
+            answer = replace(answer, cls=None)
+        elif fault is not None:
+            view = "trans" if fault == carotid_teams.UNKNOWN_LABEL else "long"
+            answer = replace(answer, masks={**answer.masks, view: None})
+        return carotid.score_case(answer, case.reference, TOLERANCE_PX)
 
     rows = {case.name: row_of(case) for case in carotid_cases.cases()}
     aggregates = carotid.aggregates(list(rows.values()), total_seconds=team.total_seconds, baseline=BASELINE_SECONDS)

@@ -1,6 +1,7 @@
 """A decoder may reply with what was asked for and nothing else. Any other reply costs its file, in a clear sentence."""
 
 import json
+import math
 import mmap
 import os
 import socket
@@ -126,6 +127,8 @@ LIES: dict[str, tuple[Callable[[SafeFile], Any], bytes]] = {
     "no value": (IMAGE, packed({"array": HONEST["array"]})),
     "no geometry": (IMAGE, packed({**HONEST, "value": None}) + bytes(24)),
     "half a geometry": (IMAGE, packed({**HONEST, "value": FLAT[:2]}) + bytes(24)),
+    "half of a place": (IMAGE, packed({**HONEST, "value": [FLAT[0], FLAT[1], []]}) + bytes(24)),
+    "a geometry without end": (IMAGE, packed({**HONEST, "value": [FLAT[0], [0.0, math.inf], FLAT[2]]}) + bytes(24)),
     "a geometry of text": (IMAGE, packed({**HONEST, "value": [["a", "b"], *FLAT[1:]]}) + bytes(24)),
     "a list": (IMAGE, packed([HONEST])),
     "garbage": (IMAGE, struct.pack("!I", 8) + b"\x80\x04garbage"),

@@ -29,7 +29,7 @@ from podium.platform.metrics_file import CaseResult
 from podium.readers.decoding import one_case
 from podium.readers.files import SafeFile
 from podium.readers.hdf5 import Datasets, open_hdf5
-from podium.readers.images import read_image
+from podium.readers.images import geometry_of, read_image
 from podium.readers.volumes import read_mask_volume, read_volume
 from podium.sandbox import server
 from podium.sandbox.client import Decoders, decoders
@@ -73,6 +73,23 @@ def test_images_are_the_same(tmp_path: Path, name: str) -> None:
             for read in (read_mask_volume, read_volume):
                 assert read(file).labels.tolist() == read(here(file)).labels.tolist()
                 assert read(file).geometry == read(here(file)).geometry
+
+
+@pytest.mark.parametrize("share", [0.01, 1.0])
+def test_images_are_turned_by_the_decoder(tmp_path: Path, share: float) -> None:
+    rng = np.random.default_rng(1)
+    values = rng.integers(1, 300, (70, 60, 50), np.uint16) * (rng.random((70, 60, 50)) < share)
+    image = sitk.GetImageFromArray(values.astype(np.uint16))
+    image.SetSpacing((0.5, 2.0, 3.0))
+    sitk.WriteImage(sitk.DICOMOrient(image, "SAR"), tmp_path / "a.mha")
+    file = SafeFile.inside(tmp_path, "a.mha")
+    with decoders():
+        found = read_image(file, shape=values.shape, onto=geometry_of(image))
+        assert found.geometry == read_image(here(file)).geometry
+        assert (found.array == values).all()
+        assert (read_volume(file, shape=values.shape, onto=geometry_of(image)).labels == values).all()
+        mask = read_mask_volume(file, shape=values.shape, onto=geometry_of(image))
+        assert (mask.labels == (values != 0)).all()
 
 
 def test_arrays_too_large_for_the_channel_are_the_same(tmp_path: Path) -> None:

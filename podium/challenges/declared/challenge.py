@@ -12,13 +12,18 @@ from typing import Any
 
 from podium.challenges.board import title_of
 from podium.challenges.challenge import Challenge
-from podium.challenges.declared.catalogue.base import Declared, DeclaredCase
+from podium.challenges.declared.catalogue.base import Declared, DeclaredCase, has_facts
 from podium.challenges.declared.catalogue.own import of_facts
 from podium.challenges.declared.files import (
+    EMPTY_LISTS,
+    ExpectedPrediction,
     Given,
     OpenFiles,
     ReadTable,
     Sources,
+    Unanswered,
+    empty_list,
+    is_answer,
     located_prediction,
     located_reference,
     no_rows,
@@ -28,7 +33,7 @@ from podium.challenges.declared.files import (
 )
 from podium.challenges.declared.settings import DeclaredTables
 from podium.challenges.declared.value_settings import MISSING, as_tuple
-from podium.challenges.declared.values import VALUE_KINDS, AnyValueKind, ClassValue, Compared, ExpectedPrediction
+from podium.challenges.declared.values import VALUE_KINDS, AnyValueKind, ClassValue, Compared
 from podium.challenges.ground_truth import (
     Collected,
     Description,
@@ -39,18 +44,18 @@ from podium.challenges.ground_truth import (
     collect,
 )
 from podium.challenges.pictures import Overlay, Picture
-from podium.errors import Refused, UsageError, did_you_mean
+from podium.errors import ReaderDied, Refused, UsageError, did_you_mean
 from podium.figures import Figures, put
 from podium.metrics.classification import class_codes, confusion
 from podium.metrics.declaration import CaseMetric, Scoreboard
 from podium.metrics.engines import engine_named
 from podium.metrics.resampling import Resamples
+from podium.own_metrics import KINDS_WITH_FACTS
 from podium.pairing import NOT_EXPECTED, Entry, Layout, Pairing, Source, Template, Unmatched, only_source, pair
 from podium.platform.jobs import TIMING_FILE, Runtime, file_runtime, job_runtime
 from podium.platform.metrics_file import CaseResult
 from podium.platform.submission import Submission
 from podium.readers.files import SafeFile, escape_for_display
-from podium.readers.text import MissingColumn
 
 _IGNORED = (".txt", ".md5", ".sha256")
 _BYTES_PER_FILE = 1_000_000  # headers, padding, attributes, or all of a small file
@@ -159,58 +164,74 @@ class DeclaredChallenge(Challenge[DeclaredTables, Sources, Sources, Mapping[str,
     # Predictions
 
     def pair(self, submission: Submission, cases: Collection[str] | None) -> Collected[Sources]:
-        groups = [
-            (names, pair(submission, replace(self._layout(templates, tables), words=self.layout.describe()), cases))
-            for names, templates, tables in self._groups()
-        ]
-        predictions: dict[str, dict[str, Source]] = {}
-        refused: dict[str, str] = {}
-        for names, pairing in groups:
-            found = collect(pairing, only_source)
-            for case, reason in found.refused.items():
-                refused.setdefault(case, reason)
-            for case, source in found.predictions.items():
+        predictions: dict[str, dict[str, Source | Given | Unanswered]] = {}
+        pairings: list[Pairing] = []
+        notes: list[str] = []
+        for names, templates, table in self._groups():
+            settings = {name: self.settings.values[name] for name in names}
+            tables = {} if table is None else {table.lower(): prediction_reader([*settings.values()])}
+            layout = replace(self._layout(templates, tables), words=self.layout.describe())
+            pairings.append(pair(submission, layout, cases))
+            found = collect(pairings[-1], only_source)
+            refused = {case: Unanswered(reason) for case, reason in found.refused.items()}
+            for case, source in {**found.predictions, **refused}.items():
                 predictions.setdefault(case, {}).update(dict.fromkeys(names, source))
-        for case, sources in predictions.items():
-            missing = [name for name in self._predicted if name not in sources]
-            if missing:
-                refused.setdefault(case, self._says_missing(missing[0]))
-        return Collected(
-            predictions={case: sources for case, sources in predictions.items() if case not in refused},
-            refused=refused,
-            unmatched=self._unmatched([pairing for _, pairing in groups]),
-            runtime=self._runtime(submission, [pairing for _, pairing in groups]),
+            if any(PurePosixPath(file.name).name.lower() in tables for file in submission.files):
+                empty = [case for case in cases or () if case not in pairings[-1].candidates]
+                for name in [name for name in names if empty and settings[name].kind in EMPTY_LISTS]:
+                    rows = f"{len(empty)} of {len(cases or ())} cases have no row in '{table}'"
+                    notes.append(f"{rows}: each counts as an empty list of '{name}'.")
+                    for case in empty:
+                        predictions.setdefault(case, {})[name] = empty_list(settings[name], case)
+        collected = self._collected(predictions, self._says_missing)
+        return replace(
+            collected,
+            unmatched=self._unmatched(pairings),
+            notes=[*notes, *collected.notes],
+            runtime=self._runtime(submission, pairings),
         )
 
     def pair_values(self, predictions: ValuesByCase, cases: Collection[str]) -> Collected[Sources]:
-        found: dict[str, Sources] = {}
-        refused: dict[str, str] = {}
-        for case, values in predictions.items():
-            for name in values.keys() - self._predicted.keys():
-                meant = did_you_mean(name, self._predicted) or f"; there is: {', '.join(self._predicted)}."
-                raise UsageError(f"There is no value '{name}' to predict{meant}")
-            missing = [name for name in self._predicted if name not in values]
-            if missing and case in cases:
-                refused[case] = f"There is no prediction of the value '{missing[0]}'."
-            elif case in cases:
-                found[case] = {name: Given(f"{case}: {name}", value) for name, value in values.items()}
+        for name in {name for values in predictions.values() for name in values if name not in self._predicted}:
+            meant = did_you_mean(name, self._predicted) or f"; there is: {', '.join(self._predicted)}."
+            raise UsageError(f"There is no value '{name}' to predict{meant}")
+        found: dict[str, Sources] = {
+            case: {name: Given(f"{case}: {name}", value) for name, value in values.items()}
+            for case, values in predictions.items()
+            if case in cases
+        }
         strangers = [Unmatched(name=each, reason=f"it {NOT_EXPECTED}") for each in predictions if each not in cases]
-        return Collected(predictions=found, refused=refused, unmatched=strangers)
+        return replace(self._collected(found, "There is no prediction of the value '{}'.".format), unmatched=strangers)
 
-    def _groups(self) -> Sequence[tuple[Sequence[str], Sequence[Template], Mapping[str, ReadTable]]]:
+    def _collected(self, found: Mapping[str, Sources], says_missing: Callable[[str], str]) -> Collected[Sources]:
+        """The values of every case, those that are missing with the reason; a case without any value is refused, or
+        missing too."""
+        unanswered = [
+            name
+            for name, value in self._predicted.items()
+            if value.settings.optional
+            and not any(name in sources and is_answer(value.settings, sources[name]) for sources in found.values())
+        ]
+        predictions: dict[str, Sources] = {}
+        refused: dict[str, str] = {}
+        for case, sources in found.items():
+            expected = [name for name in self._predicted if name not in unanswered]
+            values = {name: sources.get(name) or Unanswered(says_missing(name)) for name in expected}
+            if not all(isinstance(each, Unanswered) for each in values.values()):
+                predictions[case] = values
+            elif reasons := [each.reason for each in sources.values() if isinstance(each, Unanswered)]:
+                refused[case] = reasons[0]
+        words = "There is no prediction of the optional value '{}' in any case: its figures have no value."
+        return Collected(
+            predictions=predictions, refused=refused, unanswered=unanswered, notes=[*map(words.format, unanswered)]
+        )
+
+    def _groups(self) -> Sequence[tuple[Sequence[str], Sequence[Template], str | None]]:
         """Values that share their files or their table, with the names of these."""
         groups: dict[tuple[tuple[str, ...], str | None], list[str]] = {}
         for name, value in self._predicted.items():
             groups.setdefault((as_tuple(value.settings.file), value.settings.table), []).append(name)
-        settings = self.settings.values
-        return [
-            (
-                names,
-                [Template(each) for each in files],
-                {} if table is None else {table.lower(): prediction_reader([settings[name] for name in names])},
-            )
-            for (files, table), names in groups.items()
-        ]
+        return [(names, [Template(each) for each in files], table) for (files, table), names in groups.items()]
 
     def _unmatched(self, pairings: Sequence[Pairing]) -> Sequence[Unmatched]:
         """What belongs to no value: a file that does not match one value may match another, or be a table of it."""
@@ -247,30 +268,35 @@ class DeclaredChallenge(Challenge[DeclaredTables, Sources, Sources, Mapping[str,
 
     def check_prediction(self, prediction: Sources, shapes: Shapes | None, geometries: Geometries) -> Sequence[str]:
         warnings: list[str] = []
-        self._read(prediction, shapes or {}, geometries, warnings)
+        _, refused = self._read(prediction, shapes or {}, geometries, warnings)
+        if refused:
+            raise _together([*refused.values()])
         return warnings
 
-    def read(self, prediction: Sources, expected: Mapping[str, object], warnings: list[str]) -> Mapping[str, object]:
-        """Every value of a prediction, checked against the reference."""
-        return self._read(prediction, self.shapes(expected), self.geometries(expected), warnings)
+    def read(
+        self, prediction: Sources, expected: Mapping[str, object], warnings: list[str]
+    ) -> tuple[Mapping[str, object], Mapping[str, Refused]]:
+        """The values of a prediction, checked against the reference, and why others are refused; Refused where all
+        are."""
+        found, refused = self._read(prediction, self.shapes(expected), self.geometries(expected), warnings)
+        if not found:
+            raise _together([*refused.values()])
+        return found, refused
 
     def _read(
         self, prediction: Sources, shapes: Shapes, geometries: Geometries, warnings: list[str]
-    ) -> Mapping[str, object]:
+    ) -> tuple[Mapping[str, object], Mapping[str, Refused]]:
         found: dict[str, object] = {}
-        missing: list[str] = []
+        refused: dict[str, Refused] = {}
         with OpenFiles() as files:
-            for name, value in self._predicted.items():
+            for name, source in prediction.items():
+                value = self._predicted[name]
                 wanted = ExpectedPrediction(shape=shapes.get(name), geometry=geometries.get(name), warnings=warnings)
-                located = located_prediction(value.settings, prediction[name], files)
                 try:
-                    found[name] = value.read_prediction(located, wanted)
-                except MissingColumn as column:  # costs this value in every case, not the case
-                    missing.append(f"{column} Until then, the value '{name}' is missing.")
-        if missing and not found:
-            raise Refused(missing[0])
-        warnings += dict.fromkeys(missing)
-        return found
+                    found[name] = value.read_prediction(located_prediction(value.settings, source, files), wanted)
+                except Refused as refusal:
+                    refused[name] = refusal
+        return found, refused
 
     def submission_bytes(self, shapes: Sequence[Shapes]) -> int:
         arrays = [case.get(name, (0,)) for case in shapes for name in self._predicted]
@@ -286,8 +312,8 @@ class DeclaredChallenge(Challenge[DeclaredTables, Sources, Sources, Mapping[str,
 
     def compare(self, prediction: Sources, expected: Mapping[str, object]) -> DeclaredCase:
         warnings: list[str] = []
-        found = self.read(prediction, expected, warnings)
-        return DeclaredCase(values=self._compared(found, expected), warnings=warnings)
+        found, refused = self.read(prediction, expected, warnings)
+        return DeclaredCase(values=self._compared(found, expected), warnings=warnings, refused=refused)
 
     def missing_case(self, expected: Mapping[str, object]) -> DeclaredCase:
         return DeclaredCase(values=self._compared({}, expected))
@@ -323,10 +349,7 @@ class DeclaredChallenge(Challenge[DeclaredTables, Sources, Sources, Mapping[str,
         for each in (*whole, (missing[0], *whole[0][1:])):
             for code, metric, _ in own:
                 for name in metric.compared(self.values) if code.scope == "cohort" else ():
-                    facts = [row[name] for row in each]
-                    is_kept = metric.settings.failed != "exclude"
-                    used = [fact for fact in facts if is_kept or fact["prediction"] is not None]
-                    calls.append(partial(of_facts, code, used))
+                    calls.append(partial(of_facts, code, [row[name] for row in each]))
         problems += _refusals(calls)
         return list({problem.partition(" raises ")[0]: problem for problem in reversed(problems)}.values())
 
@@ -336,9 +359,15 @@ class DeclaredChallenge(Challenge[DeclaredTables, Sources, Sources, Mapping[str,
             name: facts for name, value in values if (facts := value.facts(case.values[name])) is not None
         }
         for declared in self._declared:
-            for path, fact in declared.facts.items():
+            for path, (_, fact) in declared.facts.items():
                 put(row, path, fact(case))
         return row
+
+    def refused_values(self, case: DeclaredCase) -> Mapping[str, Refused]:
+        return case.refused
+
+    def lacks(self, case: DeclaredCase, values: Collection[str]) -> bool:
+        return any(case.values[name].is_missing for name in values)
 
     def warnings(self, case: DeclaredCase) -> Sequence[str]:
         return case.warnings
@@ -362,6 +391,10 @@ class DeclaredChallenge(Challenge[DeclaredTables, Sources, Sources, Mapping[str,
             tables={
                 "confusion_matrix" if len(classes) == 1 else f"confusion_matrix.{name}": partial(_confusion, value)
                 for name, value in classes.items()
+            },
+            facts={
+                **{name: name for name, value in self.values.items() if value.settings.kind in KINDS_WITH_FACTS},
+                **{path: name for each in declared for path, (name, _) in each.facts.items()},
             },
             given=given,
             leaderboard=[
@@ -403,7 +436,8 @@ class DeclaredChallenge(Challenge[DeclaredTables, Sources, Sources, Mapping[str,
         from podium.challenges.declared.overlays import draw_overlays
 
         expected = self.read_reference(reference)
-        return draw_overlays(self.values, case, self.read(prediction, expected, []), expected, images)
+        found, _ = self.read(prediction, expected, [])
+        return draw_overlays(self.values, case, found, expected, images)
 
     def check_images(
         self, case: str, shapes: Shapes, geometries: Geometries, images: Sequence[SafeFile]
@@ -411,6 +445,13 @@ class DeclaredChallenge(Challenge[DeclaredTables, Sources, Sources, Mapping[str,
         from podium.challenges.declared.overlays import differing_images
 
         return differing_images(self.values, case, shapes, geometries, images)
+
+
+def _together(refused: Sequence[Refused]) -> Refused:
+    """One refusal for several values of a case; where a reader died, the case is tried again."""
+    kind = ReaderDied if any(isinstance(each, ReaderDied) for each in refused) else Refused
+    detail = next((each.detail for each in refused if each.detail), None)
+    return kind(" ".join(dict.fromkeys(map(str, refused))), detail=detail)
 
 
 def _refusals(calls: Sequence[Callable[[], object]]) -> Iterator[str]:
@@ -430,6 +471,7 @@ def _correct(value: AnyValueKind) -> CaseMetric[DeclaredCase]:
 
     return CaseMetric(
         name=f"{value.name}.correct",
+        of=frozenset({value.name}),
         title=f"{title_of(value.name)} correct",
         direction="higher",
         highest=1,
@@ -442,6 +484,8 @@ def _correct(value: AnyValueKind) -> CaseMetric[DeclaredCase]:
 
 def _confusion(value: ClassValue, rows: Sequence[Figures]) -> Figures:
     """Numbers of cases by true class, then by predicted class."""
+    if not has_facts(rows, value.name):
+        return {}
     names = list(value.settings.classes)
     predicted, true = (
         class_codes([row[value.name][side] for row in rows], classes=names) for side in ("prediction", "reference")

@@ -3,8 +3,8 @@
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,16 +17,24 @@ from podium.platform.jobs import Job, normalize_nfc
 from podium.readers.files import SafeFile, escape_for_display
 from podium.readers.formats import format_of
 from podium.readers.formats.headers import check_expected_shape
+from podium.readers.geometry import Geometry, GeometryRule, check_place
 from podium.readers.hdf5 import Datasets, open_hdf5
-from podium.readers.images import Geometry, as_integer_labels, read_image
-from podium.readers.text import CaseRows, Row, read_json, read_table, read_text
-from podium.readers.volumes import read_volume
+from podium.readers.images import Image, as_integer_labels, read_image
+from podium.readers.text import CaseRows, MissingColumn, Row, read_json, read_table, read_text
+from podium.readers.volumes import Volume, read_volume
 
 if TYPE_CHECKING:
     from podium.readers.annotations import AnnotationKind, Annotations
 
 HDF5_ENDINGS = (".h5", ".hdf5")
+ImageT = TypeVar("ImageT", Image, Volume)
 ReadTable = Callable[[SafeFile], Iterator[tuple[str, Entry]]]
+EMPTY_LISTS: Mapping[str, Mapping[str, Any]] = {
+    "points": {"type": "Multiple points", "points": []},
+    "boxes": {"type": "Multiple 2D bounding boxes", "boxes": []},
+}
+"""Kinds of values of which a case may have any number of rows in a table, also none."""
+
 _IMAGES = ("labels", "image", "detection_map")  # the kinds of values that are images
 _SCALAR_BYTES = 1024
 _TEXT_BYTES = 1_000_000
@@ -42,7 +50,19 @@ class Given:
     value: Any
 
 
-Sources = Mapping[str, Source | Given]  # of one case: by the name of the value
+@dataclass(frozen=True)
+class Unanswered:
+    """No usable prediction of a value, and why."""
+
+    reason: str
+
+
+Sources = Mapping[str, Source | Given | Unanswered]  # of one case: by the name of the value
+
+
+def empty_list(settings: ValueSettings, case: str) -> Given:
+    """What a case without a row in a table of points or boxes has."""
+    return Given(f"{settings.table}: {case}", EMPTY_LISTS[settings.kind])
 
 
 class OpenFiles(ExitStack):
@@ -59,6 +79,16 @@ class OpenFiles(ExitStack):
 
 
 @dataclass(frozen=True, kw_only=True)
+class ExpectedPrediction:
+    """What a prediction must agree with, as far as it is known: a participant has no reference. What its author should
+    know is added to `warnings`."""
+
+    shape: tuple[int, ...] | None = None
+    geometry: Geometry | None = None
+    warnings: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True, kw_only=True)
 class Located:
     """One side of one value of a case, not yet read: its source, and its place inside the source."""
 
@@ -68,6 +98,7 @@ class Located:
     dataset: str | None
     pointers: tuple[str, ...]
     columns: tuple[str, ...]
+    geometry: GeometryRule = "ignore"
 
     @property
     def label(self) -> str:
@@ -82,28 +113,32 @@ class Located:
             case file:
                 return file.name
 
-    def labels(self, *, shape: tuple[int, ...] | None) -> tuple[NDArray[Any], Geometry | None]:
-        """A label image and, where its format has one, its geometry."""
+    def labels(self, expected: ExpectedPrediction) -> tuple[NDArray[Any], Geometry | None]:
+        """A label image on the expected grid and, where its format has one, the geometry in its header."""
         file = None if isinstance(self.source, Given) else self._image_file()
-        if file is None or _is_hdf5(file):
-            return as_integer_labels(self.image(shape=shape)[0], name=self.label), None
-        if len(format_of(file).read_header(file).shape) == 3:
-            volume = read_volume(file, shape=shape)
+        if file is not None and not _is_hdf5(file) and len(format_of(file).read_header(file).shape) == 3:
+            volume = self._on_grid(read_volume, file, expected)
             return volume.labels, volume.geometry
-        image = read_image(file, shape=shape)
-        return as_integer_labels(image.array, name=file.name), image.geometry
+        pixels, geometry = self.image(expected)
+        return as_integer_labels(pixels, name=self.label), geometry
 
-    def image(self, *, shape: tuple[int, ...] | None) -> tuple[NDArray[Any], Geometry | None]:
-        """A continuous image and, where its format has one, its geometry."""
+    def image(self, expected: ExpectedPrediction) -> tuple[NDArray[Any], Geometry | None]:
+        """A continuous image on the expected grid and, where its format has one, the geometry in its header."""
         if isinstance(self.source, Given):
             found = np.asarray(self.source.value)
-            check_expected_shape(f"'{self.source.label}'", found.shape, shape)
+            check_expected_shape(f"'{self.source.label}'", found.shape, expected.shape)
             return found, None
         file = self._image_file()
         if _is_hdf5(file):
-            return self.files.hdf5(file).read(self._dataset_name(), shape=shape), None
-        image = read_image(file, shape=shape)
+            return self.files.hdf5(file).read(self._dataset_name(), shape=expected.shape), None
+        image = self._on_grid(read_image, file, expected)
         return image.array, image.geometry
+
+    def _on_grid(self, read: Callable[..., ImageT], file: SafeFile, expected: ExpectedPrediction) -> ImageT:
+        found: ImageT = read(file, shape=expected.shape, onto=None if self.geometry == "ignore" else expected.geometry)
+        place = check_place(self.label, found.geometry, expected.geometry, expected.shape, self.geometry)
+        expected.warnings.extend(place)
+        return found
 
     def scalar(self, *, texts: Collection[Any] = ()) -> Any:
         """One number or text: of a JSON value, a dataset with one element, or a cell. A cell that is one of `texts` is
@@ -150,7 +185,7 @@ class Located:
         """Points or boxes."""
         written = _written(kind)
         if isinstance(self.source, Entry):
-            # A case without findings is a row without coordinates; a case without a row is missing.
+            # A case without findings has no row, or one without coordinates.
             rows = [row for row in self.source.value.rows() if any(column in row for column in written.columns)]
             return written.from_rows(rows, name=self.source.label)
         if isinstance(self.source, SafeFile) and self.pointers == ("",):
@@ -210,8 +245,10 @@ class Located:
         return self.socket
 
 
-def located_prediction(settings: ValueSettings, source: Source | Given, files: OpenFiles) -> Located:
-    """A value in a prediction."""
+def located_prediction(settings: ValueSettings, source: Source | Given | Unanswered, files: OpenFiles) -> Located:
+    """A value in a prediction; Refused where there is none."""
+    if isinstance(source, Unanswered):
+        raise Refused(source.reason)
     return Located(
         source=source,
         files=files,
@@ -219,11 +256,13 @@ def located_prediction(settings: ValueSettings, source: Source | Given, files: O
         dataset=settings.dataset,
         pointers=_pointers(settings.pointer),
         columns=as_tuple(settings.column),
+        geometry=getattr(settings, "geometry", "ignore"),
     )
 
 
-def located_reference(settings: ValueSettings, source: Source | Given, files: OpenFiles) -> Located:
+def located_reference(settings: ValueSettings, source: Source | Given | Unanswered, files: OpenFiles) -> Located:
     """A value in a reference: at the same place, unless the settings name another."""
+    assert not isinstance(source, Unanswered), "a case without one of its references is refused"
     return Located(
         source=source,
         files=files,
@@ -307,6 +346,20 @@ def prediction_reader(values: Sequence[ValueSettings]) -> ReadTable:
     return read
 
 
+def is_answer(settings: ValueSettings, source: Source | Given | Unanswered) -> bool:
+    """Whether there is something where a prediction of the value is expected, usable or not."""
+    if isinstance(source, Job):
+        return settings.socket in source.outputs
+    if isinstance(source, Entry) and settings.kind not in EMPTY_LISTS:
+        try:
+            return any(column in row for row in source.value.rows() for column in as_tuple(settings.column))
+        except MissingColumn:
+            return False
+        except Refused:
+            return True
+    return True
+
+
 def reference_rows(
     file: SafeFile, values: Sequence[ValueSettings], problems: list[ReferenceProblem]
 ) -> Iterator[tuple[str, Entry]]:
@@ -334,18 +387,18 @@ def _written(kind: str) -> "AnnotationKind":
 
 
 def _columns(value: ValueSettings) -> Sequence[str]:
-    return _written(value.kind).columns if value.kind in ("points", "boxes") else as_tuple(value.column)
+    return _written(value.kind).columns if value.kind in EMPTY_LISTS else as_tuple(value.column)
 
 
 def _reference_columns(value: ValueSettings) -> Sequence[str]:
     if isinstance(value, SurvivalSettings):
         return (value.time_column, value.event_column)
-    return _columns(value) if value.kind in ("points", "boxes") else value.reference_columns
+    return _columns(value) if value.kind in EMPTY_LISTS else value.reference_columns
 
 
 def _optional(values: Sequence[ValueSettings]) -> tuple[str, ...]:
     """Columns that a table need not have."""
-    kinds = dict.fromkeys(value.kind for value in values if value.kind in ("points", "boxes"))
+    kinds = dict.fromkeys(value.kind for value in values if value.kind in EMPTY_LISTS)
     return tuple(dict.fromkeys(column for kind in kinds for column in _written(kind).optional))
 
 
@@ -362,10 +415,10 @@ def sort_references(
     problems: list[ReferenceProblem],
     *,
     ignore_case: bool,
-) -> Mapping[str, Mapping[str, Source]]:
+) -> Mapping[str, Sources]:
     """The references of every case, by the name of the value; what is wrong is added to `problems`. With `ignore_case`
     a case is spelled as the first file that has it."""
-    references: dict[str, dict[str, Source]] = {}
+    references: dict[str, dict[str, Source | Given]] = {}
     spelled: dict[str, str] = {}
 
     def as_spelled(case: str, names: Sequence[str]) -> str:
@@ -383,12 +436,17 @@ def sort_references(
                 problems.append(ReferenceProblem(what=what, where=f"references/{file.name}"))
             references[case].setdefault(name, file)
     tables = [value.reference_table for value in values.values()]
+    lists: list[str] = []
     for file in sorted((each for each in files if each.name in tables), key=lambda each: tables.index(each.name)):
         names = [name for name, value in values.items() if value.reference_table == file.name]
         known.add(file)
+        lists += [name for name in names if values[name].kind in EMPTY_LISTS]
         for written, entry in reference_rows(file, [values[name] for name in names], problems):
             case = as_spelled(written, names)
             references.setdefault(case, {}).update(dict.fromkeys(names, entry))
+    for case, sources in references.items():
+        for name in lists:
+            sources.setdefault(name, empty_list(values[name], case))
     expected = [str(Template(each)) for value in values.values() for each in as_tuple(value.reference)]
     expected += [value.reference_table for value in values.values() if value.reference_table is not None]
     named = " or ".join(dict.fromkeys(expected))

@@ -14,10 +14,11 @@ from numpy.typing import NDArray
 from podium.challenges.board import title_of
 from podium.challenges.declared.files import HDF5_ENDINGS
 from podium.challenges.declared.values import AnyValueKind, LabelImage, LabelsValue
-from podium.challenges.ground_truth import Geometries, Shapes, differing_parts
+from podium.challenges.ground_truth import Geometries, Shapes
 from podium.challenges.pictures import LabelledVolume, Outlined, Overlay
 from podium.platform.jobs import case_of
 from podium.readers.files import SafeFile
+from podium.readers.geometry import differences
 from podium.readers.hdf5 import open_hdf5
 from podium.readers.images import Image, read_image
 
@@ -36,6 +37,8 @@ def draw_overlays(
     """The views of one case, from both of its sides."""
     overlays = []
     for name, value in _drawn(values).items():
+        if name not in found:
+            continue
         theirs, ours = found[name], expected[name]
         assert isinstance(theirs, LabelImage)
         assert isinstance(ours, LabelImage)
@@ -78,7 +81,7 @@ def differing_images(
     """For every image of a case the parts of its header that differ from the reference's."""
     found = {name: _image(values, images, case=case, value=name, shape=shapes[name]) for name in _drawn(values)}
     return [
-        differing_parts(image.geometry if isinstance(image, Image) else None, geometries.get(name))
+        [*differences(image.geometry if isinstance(image, Image) else None, geometries.get(name))]
         for name, image in found.items()
         if image is not None
     ]

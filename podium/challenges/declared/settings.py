@@ -26,7 +26,7 @@ from pydantic_core import PydanticCustomError
 from podium.challenges.declared.catalogue import metric_kinds, metric_names
 from podium.challenges.declared.catalogue.base import ChosenMetric, MetricKind
 from podium.challenges.declared.catalogue.own import load_own_metrics, own_kind
-from podium.challenges.declared.value_settings import VALUE_MODELS, ValueSettings
+from podium.challenges.declared.value_settings import VALUE_MODELS, ValueSettings, as_tuple
 from podium.challenges.declared.values import VALUE_KINDS
 from podium.challenges.settings import FigureName, Positive, RankingSettings, Settings, Tables, problem_at, unknown_key
 from podium.errors import ValidationProblem, all_problems, did_you_mean
@@ -336,6 +336,12 @@ def _value_problems(values: Mapping[str, ValueSettings]) -> Sequence[ValidationP
         if not value.is_predicted and name not in within.values():
             words = "needs a socket, a file or a table: where is the prediction?"
             problems.append(ValidationProblem(key=("values", name), words=words))
+        shared = {*as_tuple(value.file)}.intersection(
+            file for other, each in values.items() if other != name for file in as_tuple(each.file)
+        )
+        if value.optional and shared:
+            words = f"is for a value with a file, table or socket of its own: '{min(shared)}' holds other values too"
+            problems.append(ValidationProblem(key=("values", name, "optional"), words=words))
     return problems
 
 

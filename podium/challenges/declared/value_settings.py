@@ -4,13 +4,22 @@ import re
 from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Literal, Self, TypeVar
 
-from pydantic import Field, StrictBool, StrictInt, StrictStr, field_validator, model_validator
+from pydantic import AfterValidator, Field, StrictBool, StrictInt, StrictStr, field_validator, model_validator
 
 from podium.challenges.settings import FigureName, Finite, Settings, Slug, Text
+from podium.readers.geometry import GeometryRule
 
 Texts = Text | Annotated[tuple[Text, ...], Field(min_length=1)]
 Label = Annotated[StrictInt, Field(ge=0)]
-Range = tuple[Finite, Finite]
+
+
+def _is_a_range(bounds: tuple[float, float]) -> tuple[float, float]:
+    if not bounds[0] < bounds[1]:
+        raise ValueError("a range is [lowest, highest]")
+    return bounds
+
+
+Range = Annotated[tuple[Finite, Finite], AfterValidator(_is_a_range)]
 MaxCandidates = Annotated[StrictInt, Field(gt=0)]  # per case: the most confident count
 BACKGROUND = "background"
 SettingT = TypeVar("SettingT", str, int)
@@ -32,6 +41,7 @@ class ValueSettings(Settings):
     case_column              the table's column of cases [case]
     dataset, pointer         its place inside an HDF5 or a JSON file
     reference, reference_*   the same of the reference [the same place as the prediction's]
+    optional                 a submission without a prediction of it in any case is not scored by it
     """
 
     not_needed: ClassVar[tuple[str, ...]] = ()
@@ -52,6 +62,7 @@ class ValueSettings(Settings):
     reference_case_column: Text | None = None
     reference_dataset: Text | None = None
     reference_pointer: StrictStr | tuple[StrictStr, ...] | None = None
+    optional: StrictBool = False
 
     @model_validator(mode="before")
     @classmethod
@@ -117,7 +128,7 @@ class LabelsSettings(ValueSettings):
     labels: LabelTable | Annotated[tuple[LabelTable, ...], Field(min_length=1)]
     other_labels: Literal["error", "background"] = "error"
     ignore: Label | None = None
-    geometry: Literal["warn", "strict", "ignore"] = "warn"
+    geometry: GeometryRule = "warn"
 
     @property
     def spellings(self) -> tuple[LabelTable, ...]:
@@ -147,13 +158,14 @@ class LabelsSettings(ValueSettings):
 
 
 class ImageSettings(ValueSettings):
-    """A continuous image. PSNR and SSIM clip it to `range`; it counts where the reference of the labels value `within`
-    is not 0. That value need not be predicted: without socket, file and table it is a mask of the organiser's."""
+    """A continuous image. `range` are the values that its pixels may have; it counts where the reference of the labels
+    value `within` is not 0. That value need not be predicted: without socket, file and table it is a mask of the
+    organiser's."""
 
     kind: Literal["image"]
     range: Range | None = None
     within: FigureName | None = None
-    geometry: Literal["warn", "strict", "ignore"] = "warn"
+    geometry: GeometryRule = "warn"
 
 
 class NumberSettings(ValueSettings):
@@ -162,12 +174,6 @@ class NumberSettings(ValueSettings):
     kind: Literal["number"]
     unit: str = ""
     range: Range | None = None
-
-    @model_validator(mode="after")
-    def _range_is_one(self) -> Self:
-        if self.range is not None and not self.range[0] < self.range[1]:
-            raise ValueError("range must be [lowest, highest]")
-        return self
 
 
 ClassValue = StrictInt | StrictStr | StrictBool
@@ -242,7 +248,7 @@ class DetectionMapSettings(ValueSettings):
     kind: Literal["detection_map"]
     connectivity: Literal[1, 2, 3] = 3
     max_candidates: MaxCandidates = 1000
-    geometry: Literal["warn", "strict", "ignore"] = "warn"
+    geometry: GeometryRule = "warn"
 
     @property
     def neighbours(self) -> Literal[6, 18, 26]:

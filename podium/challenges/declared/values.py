@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from podium.challenges.declared.files import Located, checked_number
+from podium.challenges.declared.files import ExpectedPrediction, Located, checked_number
 from podium.challenges.declared.value_settings import (
     BACKGROUND,
     ClassSettings,
@@ -29,13 +29,13 @@ from podium.challenges.declared.value_settings import (
     ValueSettings,
     as_tuple,
 )
-from podium.challenges.ground_truth import Description, differing_geometry, doubts_about_spacing
+from podium.challenges.ground_truth import Description, doubts_about_geometry
 from podium.errors import Refused
 from podium.figures import Figures
 from podium.metrics.overlap import damaged_labels, voxel_ml
 from podium.metrics.surfaces import diagonal_mm
 from podium.readers.files import escape_for_display
-from podium.readers.images import Geometry
+from podium.readers.geometry import Geometry
 
 if TYPE_CHECKING:
     from podium.readers.annotations import Annotations
@@ -50,6 +50,7 @@ _EMPTY = "empty"
 _VALUES_COUNTED = 4  # one by one: more of them take longer than a table of all
 _COUNTED_AT_ONCE = 1 << 18  # bincount turns labels into 64-bit integers first
 _SUM_TOLERANCE = 0.01  # of probabilities
+_INVENTED = 64  # voxels of every label value in a copy with false positives
 
 
 @dataclass(kw_only=True)
@@ -72,16 +73,6 @@ class Compared(Generic[PredictionT, ReferenceT]):
         """The prediction of a case that has one."""
         assert self.prediction is not None
         return self.prediction
-
-
-@dataclass(frozen=True, kw_only=True)
-class ExpectedPrediction:
-    """What a prediction must agree with, as far as it is known: a participant has no reference. What its author should
-    know is added to `warnings`."""
-
-    shape: tuple[int, ...] | None = None
-    geometry: Geometry | None = None
-    warnings: list[str] = field(default_factory=list)
 
 
 class Value(ABC, Generic[SettingsT, PredictionT, ReferenceT]):
@@ -123,16 +114,6 @@ class Value(ABC, Generic[SettingsT, PredictionT, ReferenceT]):
     def doubts_about_all(self, descriptions: Sequence[Description]) -> Sequence[str]:
         """What is implausible about the references together."""
         return ()
-
-
-def check_geometry(name: str, found: Geometry | None, expected: ExpectedPrediction, rule: str) -> None:
-    """Refused, or a warning, where a header differs from the reference's, as the setting `geometry` says."""
-    sentence = None if rule == "ignore" else differing_geometry(name, found, expected.geometry)
-    if sentence is None:
-        return
-    if rule == "strict":
-        raise Refused(f"{sentence.rpartition(';')[0]}; save it with the geometry of the image.")
-    expected.warnings.append(sentence)
 
 
 def array_spacing(geometry: Geometry | None, axes: int) -> tuple[float, ...]:
@@ -181,35 +162,39 @@ class LabelsValue(Value[LabelsSettings, LabelImage, LabelImage]):
         ]
 
     def read_reference(self, located: Located) -> LabelImage:
-        labels, geometry = located.labels(shape=None)
+        labels, geometry = located.labels(ExpectedPrediction())
         if labels.ndim not in (2, 3):
             raise Refused(f"'{located.label}' must have 2 or 3 axes, it has {labels.ndim}.")
         return LabelImage(self._in_first_spelling(labels, located.label, is_reference=True), geometry)
 
     def read_prediction(self, located: Located, expected: ExpectedPrediction) -> LabelImage:
-        labels, geometry = located.labels(shape=expected.shape)
-        check_geometry(located.label, geometry, expected, self.settings.geometry)
+        labels, geometry = located.labels(expected)
         return LabelImage(self._in_first_spelling(labels, located.label, is_reference=False), geometry)
 
     def shape(self, reference: LabelImage) -> tuple[int, ...]:
         return reference.labels.shape
 
     def answers(self, reference: LabelImage) -> Sequence[LabelImage]:
-        return [reference, *(replace(reference, labels=each) for each in damaged_labels(reference.labels))]
+        invented = reference.labels.copy()
+        values = sorted({value for region in self.regions.values() for value in region})
+        for number, value in enumerate(values):
+            size = min(_INVENTED, invented.size // len(values))
+            part = invented.reshape(-1)[number * size : (number + 1) * size]
+            part[part == 0] = value
+        copies = [reference.labels, *damaged_labels(reference.labels), invented]
+        return [replace(reference, labels=each) for each in copies]
 
     def describe(self, reference: LabelImage) -> Description:
         counts = {self._mask(each): int(np.isin(reference.labels, self.regions[each]).sum()) for each in self.regions}
         figures: dict[str, float] = {}
-        doubts: Sequence[str] = ()
         if reference.geometry is not None and reference.labels.ndim == 3:
             figures = {f"{name} (ml)": count * voxel_ml(reference.spacing) for name, count in counts.items()}
             figures[f"{self.name}: smallest spacing (mm)"] = min(reference.spacing)
             figures[f"{self.name}: largest spacing (mm)"] = max(reference.spacing)
-            doubts = doubts_about_spacing(reference.geometry.spacing)
         return Description(
             categories={name: "present" if count else _EMPTY for name, count in counts.items()},
             figures=figures,
-            doubts=doubts,
+            doubts=doubts_about_geometry(self.name, reference.geometry, self.settings),
         )
 
     def doubts_about_all(self, descriptions: Sequence[Description]) -> Sequence[str]:
@@ -280,8 +265,7 @@ class ImageValue(Value[ImageSettings, ContinuousImage, ContinuousImage]):
     """One continuous image per case, of the size of the reference."""
 
     def read_prediction(self, located: Located, expected: ExpectedPrediction) -> ContinuousImage:
-        pixels, geometry = located.image(shape=expected.shape)
-        check_geometry(located.label, geometry, expected, self.settings.geometry)
+        pixels, geometry = located.image(expected)
         return ContinuousImage(self._checked(pixels, located.label), geometry)
 
     def shape(self, reference: ContinuousImage) -> tuple[int, ...]:
@@ -293,6 +277,7 @@ class ImageValue(Value[ImageSettings, ContinuousImage, ContinuousImage]):
     def describe(self, reference: ContinuousImage) -> Description:
         return Description(
             figures={f"{self.name} (mean)": float(reference.pixels.mean(dtype=np.float64))},
+            doubts=doubts_about_geometry(self.name, reference.geometry, self.settings),
         )
 
     def _checked(self, pixels: NDArray[Any], name: str) -> NDArray[Any]:
@@ -300,8 +285,12 @@ class ImageValue(Value[ImageSettings, ContinuousImage, ContinuousImage]):
             raise Refused(f"'{name}' holds values of the type '{pixels.dtype}'; pixels are real numbers.")
         if pixels.dtype.kind == "f" and not np.isfinite(pixels).all():
             raise Refused(f"'{name}' holds NaN or infinite values.")
-        if pixels.dtype.kind == "f" and max(pixels.max(initial=0), -pixels.min(initial=0)) > LARGEST_VALUE:
-            raise Refused(f"'{name}' holds values beyond {LARGEST_VALUE:g}.")
+        lowest, highest = self.settings.range or (-LARGEST_VALUE, LARGEST_VALUE)
+        found, most = (pixels.min(), pixels.max()) if pixels.size else (lowest, highest)
+        if found < lowest or most > highest:
+            raise Refused(
+                f"'{name}' holds values from {found:g} to {most:g}; they must be between {lowest:g} and {highest:g}."
+            )
         return pixels
 
 
@@ -349,12 +338,11 @@ class DetectionMapValue(Value[DetectionMapSettings, ContinuousImage, ContinuousI
     """An image of confidences; the reference is a label image."""
 
     def read_reference(self, located: Located) -> ContinuousImage:
-        labels, geometry = located.labels(shape=None)
+        labels, geometry = located.labels(ExpectedPrediction())
         return ContinuousImage(labels, geometry)
 
     def read_prediction(self, located: Located, expected: ExpectedPrediction) -> ContinuousImage:
-        pixels, geometry = located.image(shape=expected.shape)
-        check_geometry(located.label, geometry, expected, self.settings.geometry)
+        pixels, geometry = located.image(expected)
         if pixels.dtype.kind not in "buif" or not np.isfinite(pixels).all():
             raise Refused(f"'{located.label}' holds values that are not finite numbers.")
         if pixels.size and pixels.min() < 0:
@@ -389,7 +377,7 @@ class DetectionMapValue(Value[DetectionMapSettings, ContinuousImage, ContinuousI
     def describe(self, reference: ContinuousImage) -> Description:
         return Description(
             figures={f"{self.name} (findings)": self.references(reference)},
-            doubts=self._doubts(reference),
+            doubts=[*doubts_about_geometry(self.name, reference.geometry, self.settings), *self._doubts(reference)],
         )
 
     def _doubts(self, reference: ContinuousImage) -> Sequence[str]:

@@ -29,7 +29,6 @@ from podium.challenges.freehand.reading import (
     refuse_unmeasurable,
 )
 from podium.challenges.freehand.scoring import (
-    FAILED,
     FreehandCase,
     FreehandTables,
     given_figures,
@@ -215,15 +214,15 @@ class FreehandChallenge(Challenge[FreehandTables, FreehandPrediction, FreehandRe
     def missing_case(self, expected: ReferenceScan) -> FreehandCase:  # noqa: ARG002
         return FreehandCase({}, {})
 
+    def lacks(self, case: FreehandCase, values: Collection[str]) -> bool:  # noqa: ARG002  (a scan is one value)
+        return case.is_missing
+
     def perfect_case(self, expected: ReferenceScan) -> FreehandCase:
         return FreehandCase(dict.fromkeys(ERRORS, 0.0), identity_errors(expected, self.grid, threads=self.threads))
 
     def facts(self, case: FreehandCase) -> Figures:
-        normalised = (
-            dict.fromkeys(ERRORS, FAILED) if case.is_missing else normalised_errors(case, clip=self.settings.clip)
-        )
         return {
-            "as_written": category_scores_as_written(normalised),
+            "as_written": category_scores_as_written(normalised_errors(case, clip=self.settings.clip)),
             "largest": dict(case.largest) or dict.fromkeys(ERRORS),
             "by_frame": case.by_frame,
             "runtime_seconds": case.runtime_seconds,

@@ -15,7 +15,7 @@ from podium.challenges.settings import Positive, Settings, Slug, Tables
 from podium.figures import Figures
 from podium.metrics import Floats
 from podium.metrics.aggregation import mean_of, rounded
-from podium.metrics.declaration import CaseMetric, Curve, Formula, GivenFigure, Scoreboard, Values
+from podium.metrics.declaration import CaseMetric, Curve, Formula, GivenFigure, Reason, Scoreboard, Values
 from podium.metrics.displacement import (
     CATEGORIES,
     ERRORS,
@@ -146,6 +146,8 @@ def scan_errors(
 
 
 def normalised_errors(case: FreehandCase, *, clip: bool) -> dict[str, float]:
+    if case.is_missing:
+        return dict.fromkeys(ERRORS, FAILED)
     unclipped = {name: normalised_error(case.errors[name], largest=case.largest[name]) for name in ERRORS}
     return {name: clipped(value) for name, value in unclipped.items()} if clip else unclipped
 
@@ -156,8 +158,8 @@ def normalised_errors(case: FreehandCase, *, clip: bool) -> dict[str, float]:
 def freehand_metrics(*, clip: bool) -> list[CaseMetric[FreehandCase]]:
     """Errors have no worst value: those of a missing scan are null. Scores below 0 exist only without clipping."""
 
-    def error(name: str) -> Callable[[FreehandCase], float]:
-        return lambda case: case.errors[name]
+    def error(name: str) -> Callable[[FreehandCase], float | Reason]:
+        return lambda case: case.errors.get(name, "prediction_empty")
 
     def normalised(name: str, *, clip: bool) -> Callable[[FreehandCase], float]:
         return lambda case: normalised_errors(case, clip=clip)[name]

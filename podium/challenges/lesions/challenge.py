@@ -19,9 +19,7 @@ from podium.challenges.ground_truth import (
     ReferenceProblem,
     Shapes,
     collect,
-    differing_geometry,
-    differing_parts,
-    doubts_about_spacing,
+    doubts_about_geometry,
 )
 from podium.challenges.lesions.files import (
     MAX_STEPS,
@@ -31,6 +29,7 @@ from podium.challenges.lesions.files import (
     LesionsTables,
     StepSource,
     numbered_steps,
+    refuse_absent_jobs,
     unusable_steps,
 )
 from podium.challenges.lesions.scoring import (
@@ -56,23 +55,25 @@ from podium.platform.jobs import Job, case_of
 from podium.platform.submission import Submission
 from podium.readers.files import SafeFile
 from podium.readers.formats import VOLUME_ENDINGS
+from podium.readers.geometry import Geometry, Shape, check_place, differences
 from podium.readers.images import read_image
 from podium.readers.volumes import Volume, read_mask_volume, read_volume
 
 _CASE_INPUTS = ("ct", "pet")
 _CLINICIAN_STEPS = 64  # an archive may unpack to this many steps per case where their number is not fixed
 _BYTES_PER_VOXEL = 8  # a mask saved as float64 or int64 is wasteful but valid
+_COSTS_POINTS = "missing: this costs points unless the last prediction equals the reference"
+_REPEATED = "missing: the last prediction equals the reference and counts instead"
 _BYTES_PER_CASE = 16_000_000  # headers, scribbles, logs
-_EMPTY = "empty"
 _CHANNELS = ("_0001", "", "_0000")  # PET, where lesions are bright, else any other image
 
 
 class LesionsChallenge(Challenge[LesionsTables, LesionsPrediction, SafeFile, LesionReference, LesionsCase]):
-    """A sequence of masks per case."""
+    """A sequence of masks per case; without settings, of any length."""
 
     kind = "lesions"
     tables_model = LesionsTables
-    without_settings: ClassVar = {"lesions": {"regime": "clinician"}}  # accepts any number of steps
+    without_settings: ClassVar = {"lesions": {"regime": "clinician", "empty_reference": "undefined"}}
     has_overlays = True
     libraries = ("SimpleITK",)
 
@@ -80,6 +81,7 @@ class LesionsChallenge(Challenge[LesionsTables, LesionsPrediction, SafeFile, Les
         super().__init__(name, tables)
         self.settings = tables.lesions
         self.engine = engine_named(tables.engine)
+        self._repeats = self.settings.missing_steps == "repeat"
         self.layout = Layout(
             outputs=(self.settings.sockets.segmentation,),
             inputs=(self.cases.input,) if self.cases.input else _CASE_INPUTS,
@@ -125,19 +127,20 @@ class LesionsChallenge(Challenge[LesionsTables, LesionsPrediction, SafeFile, Les
 
     def describe_reference(self, content: LesionReference) -> Description:
         spacing = content.geometry.spacing
+        empty = f'without lesions (empty_reference = "{self.settings.empty_reference}")'
         return Description(
-            categories={"reference": _EMPTY if content.is_empty else "with lesions"},
+            categories={"reference": empty if content.is_empty else "with lesions"},
             figures={
                 "lesions": content.lesions.count,
                 "volume (ml)": content.total_ml or 0.0,
                 "smallest spacing (mm)": min(spacing),
                 "largest spacing (mm)": max(spacing),
             },
-            doubts=doubts_about_spacing(spacing),
+            doubts=doubts_about_geometry(VOLUME, content.geometry, self.settings),
         )
 
     def doubts_about_all(self, descriptions: Sequence[Description]) -> Sequence[str]:
-        if all(each.categories["reference"] == _EMPTY for each in descriptions):
+        if not any(each.figures["lesions"] for each in descriptions):
             return ["All references are empty: there is no lesion to find."]
         return ()
 
@@ -176,7 +179,10 @@ class LesionsChallenge(Challenge[LesionsTables, LesionsPrediction, SafeFile, Les
             if len(sources) > 1:
                 names = ", ".join(f"'{source.label}'" for source in sources[:5])
                 raise Refused(f"There are {len(sources)} predictions for step {step} of this case ({names}); send one.")
-        return LesionsPrediction({step: by_step[step][0] for step in sorted(by_step)})
+        steps = {step: by_step[step][0] for step in sorted(by_step)}
+        if not self._repeats:
+            refuse_absent_jobs(steps, self.settings)
+        return LesionsPrediction(steps)
 
     def expected_steps(self, prediction: LesionsPrediction) -> range:
         """The steps that are scored, submitted or not."""
@@ -191,16 +197,14 @@ class LesionsChallenge(Challenge[LesionsTables, LesionsPrediction, SafeFile, Les
         failed: dict[int, str] = {}
         for step, source in prediction.steps.items():
             try:
-                file = source.file()
-                volume = read_mask_volume(file, shape=shapes[VOLUME] if shapes else None)
+                shape = shapes[VOLUME] if shapes else None
+                warnings += self._read_mask(source.file(), shape, geometries.get(VOLUME))[1]
             except Refused as refusal:
                 failed[step] = str(refusal)
-                continue
-            sentence = differing_geometry(file.name, volume.geometry, geometries.get(VOLUME))
-            warnings += [sentence] if sentence else []
-        unusable = unusable_steps(
-            failed, [step for step in self.expected_steps(prediction) if step not in prediction.steps]
-        )
+        last = max(prediction.steps) if self._repeats else MAX_STEPS
+        missing = [step for step in self.expected_steps(prediction) if step not in prediction.steps]
+        warnings += unusable_steps({}, [step for step in missing if step > last], _COSTS_POINTS)
+        unusable = unusable_steps(failed, [step for step in missing if step < last])
         if unusable:
             raise Refused(" ".join(f"{each.removesuffix('.')}." for each in (*unusable, *warnings)))
         return warnings
@@ -210,13 +214,17 @@ class LesionsChallenge(Challenge[LesionsTables, LesionsPrediction, SafeFile, Les
         voxels = sum(math.prod(case[VOLUME]) for case in shapes)
         return voxels * steps * _BYTES_PER_VOXEL + len(shapes) * _BYTES_PER_CASE
 
-    def read_step(self, source: StepSource, *, shape: tuple[int, ...]) -> tuple[Volume, Components, str]:
-        """A step's mask, its components and the name of its file."""
-        file, connectivity = source.file(), self.settings.connectivity
-        volume = read_mask_volume(file, shape=shape)
+    def _read_mask(self, file: SafeFile, shape: Shape | None, place: Geometry | None) -> tuple[Volume, list[str]]:
+        """A step's mask on the grid of the reference, as far as that is known, and what its author should know."""
+        rule = self.settings.geometry
+        volume = read_mask_volume(file, shape=shape, onto=None if rule == "ignore" else place)
+        return volume, check_place(file.name, volume.geometry, place, shape, rule)
+
+    def _components(self, volume: Volume) -> Components:
+        connectivity = self.settings.connectivity
         if volume.voxels is None:
-            return volume, label_components(volume.labels.view(np.bool_), connectivity=connectivity), file.name
-        return volume, label_voxels(volume.voxels.places, volume.shape, connectivity=connectivity), file.name
+            return label_components(volume.labels.view(np.bool_), connectivity=connectivity)
+        return label_voxels(volume.voxels.places, volume.shape, connectivity=connectivity)
 
     # One case
 
@@ -230,27 +238,35 @@ class LesionsChallenge(Challenge[LesionsTables, LesionsPrediction, SafeFile, Les
         steps: list[dict[str, Any]] = []
         warnings: list[str] = []
         final = None
+        last = max(prediction.steps)
         for step in self.expected_steps(prediction):
+            if self._repeats and step > last and final and len({*steps[last]["voxels"].values()}) == 1:  # equal masks
+                steps.append({**steps[last], "step": step, "status": "repeated"})
+                continue
             final = None  # frees this step's memory before the next volume is read
             if step not in prediction.steps:
                 steps.append(failed_step(step, expected, self.settings, status="missing", error=MISSING_STEP))
                 continue
             try:
-                volume, components, name = self.read_step(prediction.steps[step], shape=expected.lesions.shape)
+                file = prediction.steps[step].file()
+                volume, told = self._read_mask(file, expected.lesions.shape, expected.geometry)
+                components = self._components(volume)
             except Refused as refusal:
                 steps.append(failed_step(step, expected, self.settings, status="failed", error=str(refusal)))
                 continue
-            sentence = differing_geometry(name, volume.geometry, expected.geometry)
-            warnings += [sentence] if sentence else []
+            warnings += told
             final = ReadStep(volume, components)
             steps.append(score_step(step, final, expected, self.settings, self.engine))
             del volume, components
+        if self._repeats and steps[-1]["status"] != "repeated":
+            refuse_absent_jobs(prediction.steps, self.settings)
         if not any(step["status"] == "scored" for step in steps):
             raise Refused(next(step["error"] for step in steps if step["status"] == "failed"))
         warnings += unusable_steps(
             {step["step"]: step["error"] for step in steps if step["status"] == "failed"},
             [step["step"] for step in steps if step["status"] == "missing"],
         )
+        warnings += unusable_steps({}, [step["step"] for step in steps if step["status"] == "repeated"], _REPEATED)
         return LesionsCase(expected, steps, final, warnings)
 
     def missing_case(self, expected: LesionReference) -> LesionsCase:
@@ -258,6 +274,9 @@ class LesionsChallenge(Challenge[LesionsTables, LesionsPrediction, SafeFile, Les
         steps = range(self.settings.fixed_steps or 1)
         missing = {"status": "missing", "error": MISSING_STEP}
         return LesionsCase(expected, [failed_step(step, expected, self.settings, **missing) for step in steps])
+
+    def lacks(self, case: LesionsCase, values: Collection[str]) -> bool:  # noqa: ARG002  (a case is one value)
+        return all(step["status"] != "scored" for step in case.steps)
 
     def perfect_case(self, expected: LesionReference) -> LesionsCase:
         return self._same_at_every_step(expected, expected.mask().view(np.uint8), self.settings.fixed_steps or 1)
@@ -319,10 +338,12 @@ class LesionsChallenge(Challenge[LesionsTables, LesionsPrediction, SafeFile, Les
         expected = volume.labels != 0
         mask, steps = np.zeros_like(expected), []
         for step in self.expected_steps(prediction):
+            if self._repeats and step > max(prediction.steps) and np.array_equal(mask, expected):
+                continue
             mask = np.zeros_like(expected)
             with suppress(Refused):  # a missing or unreadable step found nothing, as in scoring
                 if step in prediction.steps:
-                    found = read_mask_volume(prediction.steps[step].file(), shape=expected.shape)
+                    found, _ = self._read_mask(prediction.steps[step].file(), expected.shape, volume.geometry)
                     mask = found.labels.view(np.bool_)
             steps.append((f"step {step}, Dice {count_voxels(prediction=mask, reference=expected).dice():.3f}", mask))
         wrong = (mask ^ expected).sum(axis=(1, 2))
@@ -360,7 +381,7 @@ class LesionsChallenge(Challenge[LesionsTables, LesionsPrediction, SafeFile, Les
     ) -> Sequence[Sequence[str]]:
         names = {case + channel for channel in _CHANNELS}
         found = [read_image(file, shape=shapes[VOLUME]) for file in images if case_of(file.name) in names]
-        return [differing_parts(image.geometry, geometries.get(VOLUME)) for image in found]
+        return [[*differences(image.geometry, geometries.get(VOLUME))] for image in found]
 
 
 def _image(images: Sequence[SafeFile], *, case: str, shape: tuple[int, ...]) -> NDArray[np.generic] | None:

@@ -20,11 +20,11 @@ from podium.metrics.engines import EngineName
 from podium.pairing import Candidate
 from podium.platform.jobs import Job
 from podium.readers.files import SafeFile
-from podium.readers.images import Geometry
+from podium.readers.geometry import Geometry, GeometryRule
 
 VOLUME = "segmentation"  # the one array of a case, as its shape is called in the list of cases
 
-_REGIME_OF = {"steps": "simulated", "clinician_auc": "clinician"}  # settings that apply to one regime only
+_REGIME_OF = {"steps": "simulated", "missing_steps": "simulated", "clinician_auc": "clinician"}  # of one regime only
 MAX_STEPS = 1000
 _MM3_PER_ML = 1000.0
 
@@ -42,13 +42,16 @@ class LesionsSettings(Settings):
 
     regime              simulated: every case has `steps` predictions; clinician: as many as were submitted
     steps               predictions per case, step 0 (no scribbles) included
+    missing_steps       repeat: a last prediction that equals the reference counts for the steps missing after it
     clinician_auc       raw: clinicians' cases are ranked by their areas, which grow with the number of corrections;
                         normalised: by the areas divided by that number
     iou_threshold       from this IoU on, a component and a lesion match
     connectivity        6 (faces), 18 (and edges) or 26 (and corners)
-    empty_reference     undefined: a case without lesions has no Dice; score: 1 if the prediction is empty too, else 0
+    empty_reference     undefined: a case without lesions has no Dice; score: 1 if the prediction is empty too, else 0;
+                        without a default, since the organisers' scripts disagree, and it can reverse a ranking
     per_component_dice  MONAI's Dice per reference component at the last step
     centroid_radius_mm  where given, evalutils' centroid hits at the last step
+    geometry            what a header that differs from the reference's means
     """
 
     misplaced: ClassVar = {ENGINE: "belongs at the top of challenge.toml, above all tables"}
@@ -56,12 +59,16 @@ class LesionsSettings(Settings):
     sockets: LesionsSockets = LesionsSockets()
     regime: Literal["simulated", "clinician"] = "simulated"
     steps: Annotated[StrictInt, Field(ge=1, le=MAX_STEPS)] = 6
-    clinician_auc: Literal["normalised", "raw"] = "normalised"
+    missing_steps: Literal["fail", "repeat"] = "fail"
+    clinician_auc: Literal["normalised", "raw"] = "raw"
     iou_threshold: Annotated[float, Field(strict=True, gt=0, le=1)] = 0.1
     connectivity: Connectivity = 18
-    empty_reference: Literal["undefined", "score"] = "undefined"
+    empty_reference: Literal["undefined", "score"] = Field(
+        description="no Dice without lesions, or 1 for an empty prediction, else 0: the organisers' scripts disagree"
+    )
     per_component_dice: StrictBool = True
     centroid_radius_mm: Positive | None = None
+    geometry: GeometryRule = "warn"
 
     @model_validator(mode="after")
     def _check_regime(self) -> Self:
@@ -83,21 +90,17 @@ class LesionsSettings(Settings):
 
     @property
     def ranked_suffix(self) -> str:
-        """Suffix of the areas that teams are ranked by.
-
-        The published areas have none. Normalised areas are used where cases differ in their number of steps (unless
-        the settings say otherwise), and where there is only one step, whose area is always 0.
-        """
-        if self.regime == "clinician":
-            return "_normalised" if self.clinician_auc == "normalised" else ""
-        return "_normalised" if self.steps == 1 else ""
+        """Suffix of the areas that teams are ranked by: none for the published areas; `_normalised` where there is only
+        one step, whose area is always 0, and for clinicians' cases if the settings say so."""
+        is_normalised = self.steps == 1 if self.regime == "simulated" else self.clinician_auc == "normalised"
+        return "_normalised" if is_normalised else ""
 
 
 class LesionsTables(Tables):
     """The tables of a challenge of lesions. `engine` computes Dice and Dice per component."""
 
     engine: EngineName = "monai"
-    lesions: LesionsSettings = LesionsSettings()
+    lesions: LesionsSettings = Field(description='write [lesions] with empty_reference = "undefined" or "score"')
 
 
 @dataclass(frozen=True, eq=False)
@@ -164,7 +167,7 @@ class LesionsPrediction:
     steps: Mapping[int, StepSource]
 
 
-def unusable_steps(failed: Mapping[int, str], missing: Sequence[int]) -> list[str]:
+def unusable_steps(failed: Mapping[int, str], missing: Sequence[int], words: str = "missing") -> list[str]:
     """A warning for every step that failed, and one for all that are missing, such as "steps 1, 6-7 missing"."""
     warnings = [f"step {step}: {error}" for step, error in failed.items()]
     runs: list[list[int]] = []
@@ -174,15 +177,11 @@ def unusable_steps(failed: Mapping[int, str], missing: Sequence[int]) -> list[st
         else:
             runs.append([step])
     listed = ", ".join(str(run[0]) if len(run) == 1 else f"{run[0]}-{run[-1]}" for run in runs)
-    return [*warnings, f"step{'s' if len(missing) > 1 else ''} {listed} missing"] if missing else warnings
+    return [*warnings, f"step{'s' if len(missing) > 1 else ''} {listed} {words}"] if missing else warnings
 
 
 def numbered_steps(candidates: Sequence[Candidate], settings: LesionsSettings) -> list[tuple[int, Candidate]]:
-    """The step of each candidate: its file number, the value of the step socket, or its rank by number of points.
-
-    Jobs with the same number of points cannot be ranked. If a job is missing, ranks would assign later and better
-    results to earlier steps.
-    """
+    """The step of each candidate: its file number, the value of the step socket, or its rank by number of points."""
     if not isinstance(candidates[0].source, Job):
         return [(int(candidate.part), candidate) for candidate in candidates]
     sockets = settings.sockets
@@ -205,12 +204,18 @@ def numbered_steps(candidates: Sequence[Candidate], settings: LesionsSettings) -
                 f"{len(equal)} jobs of this case have {count} points each ({names}), and nothing else identifies "
                 f"their steps; the input '{sockets.step}' would."
             )
-    if settings.fixed_steps is not None and len(jobs) < settings.fixed_steps:
+    return [(rank, by_points[count][0]) for rank, count in enumerate(sorted(by_points))]
+
+
+def refuse_absent_jobs(steps: Mapping[int, StepSource], settings: LesionsSettings) -> None:
+    """Refuse jobs ranked by their points if any is absent: later and better results would belong to earlier steps."""
+    jobs = [step.source for step in steps.values() if isinstance(step.source, Job)]
+    is_ranked = bool(jobs) and settings.sockets.step not in jobs[0].inputs
+    if is_ranked and len(jobs) < (settings.fixed_steps or 0):
         raise Refused(
             f"Only {len(jobs)} of the {settings.steps} jobs of this case exist, and nothing identifies their steps; "
-            f"the input '{sockets.step}' would."
+            f"the input '{settings.sockets.step}' would."
         )
-    return [(rank, by_points[count][0]) for rank, count in enumerate(sorted(by_points))]
 
 
 def _stated_step(job: Job, socket: str) -> int:

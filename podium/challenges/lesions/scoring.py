@@ -14,7 +14,7 @@ from podium.challenges.lesions.files import LesionReference, LesionsSettings
 from podium.figures import Figures
 from podium.metrics import Floats, Mask
 from podium.metrics.components import Components, Overlap, count_overlap, masks_at
-from podium.metrics.declaration import CaseMetric, CohortMetric, Curve, Direction, Scoreboard
+from podium.metrics.declaration import CaseMetric, CohortMetric, Curve, Direction, Reason, Scoreboard
 from podium.metrics.engines import OWN, MetricEngine
 from podium.metrics.lesions import centroid_hits, match_lesions, reported_pairs
 from podium.metrics.overlap import VoxelCounts
@@ -141,11 +141,11 @@ class LesionsCase:
     final: ReadStep | None = None
     warnings: Sequence[str] = ()
 
-    def along_steps(self, name: str, area: Callable[[Sequence[float]], float]) -> float | None:
-        """`area` of a figure's values over all steps; None if the figure is undefined (it then is at every step)."""
+    def along_steps(self, name: str, area: Callable[[Sequence[float]], float]) -> float | Reason:
+        """`area` of a figure's values over all steps; without a lesion to find it is undefined at every step."""
         values = [step[name] for step in self.steps]
         defined = [value for value in values if value is not None]
-        return area(defined) if len(defined) == len(values) else None
+        return area(defined) if len(defined) == len(values) else "reference_empty"
 
 
 def final_centroid_hits(case: LesionsCase, radius_mm: float) -> dict[str, int] | None:
@@ -180,13 +180,12 @@ def lesions_metrics(settings: LesionsSettings, engine: MetricEngine) -> list[Cas
     without = "where no reference has a lesion" if settings.empty_reference == "undefined" else ""
     return [
         *(replace(area, undefined_when=without) for area in areas),
-        _volume("final_fpv_ml", "Final FPV", compute=lambda case: case.steps[-1]["fpv_ml"] if case.final else None),
         _volume(
-            "final_fnv_ml",
-            "Final FNV",
-            compute=lambda case: case.steps[-1]["fnv_ml"],
-            when_missing=lambda case: case.reference.total_ml,
+            "final_fpv_ml",
+            "Final FPV",
+            compute=lambda case: case.steps[-1]["fpv_ml"] if case.final else "prediction_empty",
         ),
+        _volume("final_fnv_ml", "Final FNV", compute=lambda case: case.steps[-1]["fnv_ml"]),
         *(
             [
                 _metric(
@@ -220,11 +219,11 @@ def _area(
 
 
 def _metric(
-    name: str, title: str, compute: Callable[[LesionsCase], float | None], **more: Any
+    name: str, title: str, compute: Callable[[LesionsCase], float | Reason], **more: Any
 ) -> CaseMetric[LesionsCase]:
-    """A figure of which more is better; missing cases have the same function."""
+    """A figure of which more is better."""
     declared = {"direction": "higher", "highest": 1.0, "worst": 0.0, **more}
-    return CaseMetric(name=name, title=title, count=f"{name}.n", compute=compute, when_missing=compute, **declared)
+    return CaseMetric(name=name, title=title, count=f"{name}.n", compute=compute, **declared)
 
 
 def _volume(name: str, title: str, **functions: Any) -> CaseMetric[LesionsCase]:
@@ -233,9 +232,9 @@ def _volume(name: str, title: str, **functions: Any) -> CaseMetric[LesionsCase]:
     )
 
 
-def _component_dice(case: LesionsCase, engine: MetricEngine) -> float | None:
+def _component_dice(case: LesionsCase, engine: MetricEngine) -> float | Reason:
     if case.reference.is_empty:
-        return None
+        return "reference_empty"
     if case.final is None or case.final.components.count == 0:
         return 0.0
     overlap = count_overlap(case.final.components, case.reference.lesions)

@@ -84,15 +84,17 @@ class ReportsSettings(Settings):
 
     captioning  which BLEU and METEOR enter the score: those of the live leaderboard (BLEU-4 and METEOR without
                 synonyms), or those of the organisers' offline script (BLEU-13a and METEOR with WordNet)
+    bleu        of all cases as one corpus, as the organisers' script aggregates, or the mean of the cases
     clinical    the documents do not say whether the harmonic mean is taken of the mean precision and the mean recall
                 (`f1_of_means`, as radfact-lite aggregates) or per case (`mean_of_f1`)
     remove_normal_findings
-                whether RadFact is over abnormal findings alone; without a default, because radfact-lite's function and
-                its README disagree. Only `podium judge` needs it
+                whether RadFact is over abnormal findings alone, false in the organisers' script; without a default,
+                because radfact-lite's README has the opposite. Only `podium judge` needs it
     """
 
     sockets: ReportsSockets = ReportsSockets()
     captioning: Literal["leaderboard", "offline"] = "leaderboard"
+    bleu: Literal["corpus", "cases"] = "corpus"
     clinical: ClinicalRule = "f1_of_means"
     remove_normal_findings: StrictBool | None = None
     weights: FinalWeights = FinalWeights()

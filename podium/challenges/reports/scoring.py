@@ -63,6 +63,8 @@ def scoreboard(settings: ReportsSettings) -> Scoreboard[ReportsCase]:
     """All figures of reports; METEOR with synonyms only if WordNet is installed, or was where the rows were scored."""
     wordnet, weights = find_wordnet(), settings.weights
     bleu_name, meteor_name = CAPTIONING[settings.captioning]
+    bleu_path = f"{bleu_name}_case_mean" if settings.bleu == "cases" else bleu_name
+    mean_13a = "bleu_13a_case_mean" if settings.bleu == "cases" else ""
     with_synonyms = wordnet is not None or settings.captioning == "offline"
     return Scoreboard(
         metrics=(
@@ -81,7 +83,7 @@ def scoreboard(settings: ReportsSettings) -> Scoreboard[ReportsCase]:
                 mean="meteor",
                 std="meteor_std",
             ),
-            _metric("bleu_13a", "BLEU-13a", compute=lambda case: bleu_13a(case.counts_13a), mean=""),
+            _metric("bleu_13a", "BLEU-13a", compute=lambda case: bleu_13a(case.counts_13a), mean=mean_13a),
             *([_synonyms_metric(wordnet)] if with_synonyms else []),
             _metric(
                 "captioning",
@@ -104,15 +106,24 @@ def scoreboard(settings: ReportsSettings) -> Scoreboard[ReportsCase]:
         ),
         given=(GivenFigure(path="radfact_known"),),
         formulas=(
-            Formula(path="captioning", compute=lambda values: (values[bleu_name] + values[meteor_name]) / 2),
-            Formula(path="score", title="Score (captioning)", compute=lambda values: values["captioning"]),
+            Formula(
+                path="captioning",
+                compute=lambda values: (values[bleu_path] + values[meteor_name]) / 2,
+                terms=(bleu_path, meteor_name),
+            ),
+            Formula(
+                path="score",
+                title="Score (captioning)",
+                compute=lambda values: values["captioning"],
+                terms=("captioning",),
+            ),
         ),
         leaderboard=(
             *("score", "bleu_4", "meteor", "bleu_4_case_mean", "bleu_13a"),
             *(["meteor_wordnet"] if with_synonyms else []),
             "empty_reports",
         ),
-        headline=("score", bleu_name, meteor_name, "score_final", "clinical"),
+        headline=("score", bleu_path, meteor_name, "score_final", "clinical"),
         offline=(
             Formula(
                 path="score_final",
@@ -193,6 +204,7 @@ def ranking_rule(settings: ReportsSettings) -> RankingRule:
     return RankingRule(
         words=f"teams are ranked by {weights.clinical:g} clinical score + {weights.captioning:g} captioning score"
         + (" (BLEU-13a and METEOR with WordNet)" if settings.captioning == "offline" else "")
+        + (", BLEU being the mean of the cases" if settings.bleu == "cases" else "")
         + _FINDINGS[settings.remove_normal_findings],
         criteria=(
             Criterion(

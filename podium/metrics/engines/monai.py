@@ -88,8 +88,11 @@ def nsd(pair: SpacedPair, *, tolerance: float, in_mm: bool) -> float:
 
 
 def hausdorff(pair: SpacedPair, *, percentile: float) -> float:
-    given = None if percentile == 100 else percentile
-    return _of_surfaces("compute_hausdorff_distance", pair, spacing=pair.spacing, percentile=given)
+    """MONAI's boundaries and distances; its percentiles are in single precision: 7.715 of 39,419 voxels, not 7.900."""
+    utils = _monai().utils
+    edges = utils.get_mask_edges(*pair.masks(), crop=False)
+    directed = (utils.get_surface_distance(*sides, spacing=pair.spacing) for sides in (edges, edges[::-1]))
+    return max(float(np.percentile(distances.astype(np.float64), percentile)) for distances in directed)
 
 
 def assd(pair: SpacedPair) -> float:

@@ -5,7 +5,7 @@ So stored pixels are read here, in blocks, and their bytes are counted on the wa
 """
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -57,21 +57,16 @@ class ImageHeader:
         return np.dtype(np.float32) if self.scaling and stored.kind != "f" else stored
 
 
-def with_crosses(shape: tuple[int, ...]) -> str:
+def with_crosses(lengths: Iterable[object]) -> str:
     """A shape as text: '96 x 128'."""
-    return " x ".join(str(length) for length in shape) or "a single value"
+    return " x ".join(str(length) for length in lengths) or "a single value"
 
 
 def check_expected_shape(label: str, found: tuple[int, ...], expected: tuple[int, ...] | None) -> None:
-    """Refuse any other shape than `expected`, where there is one."""
-    if expected is None or found == expected:
-        return
-    if len(found) != len(expected):
-        raise Refused(
-            f"{label} has {len(found)} axes ({with_crosses(found)}), "
-            f"expected {len(expected)} ({with_crosses(expected)})."
-        )
-    raise Refused(f"{label} is {with_crosses(found)}, expected {with_crosses(expected)}.")
+    """Refuse any other shape of an array than `expected`, where there is one. It is written as numpy and h5py do."""
+    if expected is not None and found != expected:
+        advice = ": your axes are reversed: transpose before saving" if found == expected[::-1] else ""
+        raise Refused(f"{label} has the shape {found}, expected {expected}{advice}.")
 
 
 def check_axes(file: SafeFile, axes: int) -> None:
@@ -85,7 +80,7 @@ def check_axes(file: SafeFile, axes: int) -> None:
 def check_lengths(file: SafeFile, shape: tuple[int, ...]) -> None:
     """An axis without pixels has nothing to score, and confuses every library differently."""
     if min(shape) < 1:
-        raise Refused(f"'{file.name}' declares an empty image ({with_crosses(shape)}).")
+        raise Refused(f"'{file.name}' declares an empty image ({with_crosses(shape[::-1])}).")
 
 
 def check_channels(file: SafeFile, channels: int) -> None:

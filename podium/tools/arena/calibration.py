@@ -165,8 +165,8 @@ def _notes(*, voted: int, closed: bool, unrated: int, silent: Sequence[str]) -> 
         yield "The arena is still open: these figures are provisional."
     if voted < NARROW_BELOW:
         yield (
-            f"Votes are on {voted} {'case' if voted == 1 else 'cases'}. Intervals of agreement and biases are "
-            f"percentiles of the bootstrap, which are too narrow below {NARROW_BELOW} cases."
+            f"Votes are on {voted} {'case' if voted == 1 else 'cases'}. Below {NARROW_BELOW} cases, "
+            "intervals of agreement and biases miss what is rare."
         )
     if unrated:
         yield (

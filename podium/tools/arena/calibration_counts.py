@@ -174,7 +174,7 @@ def _measured(question: Question, table: Mapping[str, Floats], drawn: Resamples,
     with np.errstate(invalid="ignore", divide="ignore"):  # 0 / 0 in a replicate without any of them
         value = float(question.compute(lambda name: np.array([table[name].sum()]))[0])
         replicates = question.compute(lambda name: drawn.counts @ table[name])
-    interval = percentile_interval(replicates[np.isfinite(replicates)], confidence=confidence)
+    interval = percentile_interval(replicates[np.isfinite(replicates)], confidence=confidence, cases=drawn.cases)
     totals = table[question.total]
     return Measured(
         aspect=question.aspect,

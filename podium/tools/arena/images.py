@@ -25,6 +25,7 @@ from podium.packages import SimpleITK as sitk
 from podium.packages import require
 from podium.readers.files import SafeFile, quiet_stderr
 from podium.readers.formats import VOLUME_ENDINGS
+from podium.readers.geometry import nearest_turn, turned
 from podium.readers.images import Image, geometry_of, read_image
 from podium.tools.arena.store import MESH_FILE, VOLUME_FILE, MeshPart, Picture
 from podium.tools.report.png import png_file
@@ -50,7 +51,6 @@ _MOST_BYTES = 1 << 30
 _MAGIC, _FACES, _VERTICES, _COLOURS = 23117, 1, 2, 4  # of the format mz3
 
 _DICOM_PREAMBLE = 128
-_SHOWN_TOWARDS = ("LR", "PA", "SI")  # of columns, rows and slices; the second letter is the flipped axis
 HIGHEST_CODE = 65535
 DARKEST_SHARE, BRIGHTEST_SHARE = 0.005, 0.995
 """The first window leaves out half a per cent at either end: metal and air would otherwise take most grey levels."""
@@ -352,17 +352,11 @@ def prepare_volume(path: Path, target: Path) -> Picture:
 
 
 def axial(image: Image) -> tuple[NDArray[Any], tuple[float, float, float]]:
-    """The volume turned to LPS (slices, rows, columns), and the spacing of columns, rows and slices in mm.
-
-    As `SimpleITK.DICOMOrient` turns it, but a view: nothing is copied. An oblique volume is turned to the nearest
-    axes, never resampled.
-    """
-    code = sitk.DICOMOrientImageFilter.GetOrientationFromDirectionCosines(image.geometry.direction)
-    stored = [next(axis for axis, letter in enumerate(code) if letter in pair) for pair in _SHOWN_TOWARDS]
-    steps = [1 if code[axis] == pair[0] else -1 for axis, pair in zip(stored, _SHOWN_TOWARDS, strict=True)]
-    turned = image.array.transpose([2 - axis for axis in reversed(stored)])
-    columns_mm, rows_mm, slices_mm = (float(image.geometry.spacing[axis]) for axis in stored)
-    return turned[tuple(slice(None, None, step) for step in reversed(steps))], (columns_mm, rows_mm, slices_mm)
+    """A view of the volume turned to LPS (slices, rows, columns), never resampled, and the spacing of columns, rows and
+    slices in mm."""
+    turn = nearest_turn(image.geometry, np.eye(3))
+    slices_mm, rows_mm, columns_mm = (float(image.geometry.spacing[2 - axis]) for axis, _ in turn)
+    return turned(image.array, turn), (columns_mm, rows_mm, slices_mm)
 
 
 # A folder with one DICOM series, as a volume.

@@ -32,8 +32,8 @@ class ArenaSettings(BaseModel):
     instructions        of the organiser, shown before the first matchup; a blank line starts a new paragraph
     k_factor            of Elo
     permutations        over which the order-free Elo is averaged
-    bootstraps          replicates over cases, for the intervals
-    min_votes_per_pair, min_votes, window, epsilon_points, vote_budget
+    bootstraps          replicates over cases and raters, for the intervals
+    min_votes_per_pair, min_votes, window, epsilon_points
                         the stop rule; repeats do not count
     """
 
@@ -49,14 +49,13 @@ class ArenaSettings(BaseModel):
     window_presets: dict[PresetName, tuple[float, float]] = DEFAULT_PRESETS
     instructions: Annotated[str, Field(max_length=10_000)] = ""
     k_factor: Annotated[float, Field(gt=0)] = 4.0
-    permutations: AtLeastOne = 1000
-    bootstraps: AtLeastOne = 1000
+    permutations: AtLeastOne = 4000
+    bootstraps: AtLeastOne = 10_000
     confidence: Annotated[float, Field(gt=0, lt=1)] = 0.95
     min_votes_per_pair: AtLeastOne = 10
     min_votes: AtLeastOne = 100
     window: AtLeastOne = 50
     epsilon_points: Annotated[float, Field(gt=0)] = 10.0
-    vote_budget: AtLeastOne = 600
 
 
 def write_settings(folder: Path, settings: ArenaSettings) -> None:

@@ -3,13 +3,12 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from statistics import fmean
-from typing import Literal
 
 import numpy as np
 
-from podium.tools.arena.ratings import SCALE, bootstrap_intervals, bradley_terry
+from podium.tools.arena.ratings import SCALE
 from podium.tools.arena.settings import ArenaSettings
-from podium.tools.arena.standing import RatingName, intervals_separate, standing, vote_conditions
+from podium.tools.arena.standing import RatingName, standing, vote_conditions
 from podium.tools.arena.store import Ballot, VoteAnswer
 from podium.tools.arena.voting import MatchupPlanner, Planned
 
@@ -21,6 +20,7 @@ class Scenario:
     """gap_points          between each team and the next in the true order: 400 are odds of 10 to 1
     tie_share           share of ties among the votes, for every pair
     case_spread_points  standard deviation of a team's strength from case to case: reports are not equally good
+    rater_spread_points the same from rater to rater: raters do not prefer the same
     """
 
     gap_points: float
@@ -29,6 +29,7 @@ class Scenario:
     cases: int
     tie_share: float
     case_spread_points: float
+    rater_spread_points: float
     settings: ArenaSettings
 
 
@@ -36,19 +37,16 @@ class Scenario:
 class Played:
     """One arena from the first vote to the end.
 
-    ended      "apart": the stop rule held, all intervals apart; "budget": it held because of the budget;
-               "unfinished": it never held, and no rater had a matchup left
-    is_first   by each rating: the best team by true strength is first
-    has_rank_1, is_in_first_group
-               the same for rank 1 and the first tied group, and how many teams share them
-    tau        Kendall's, of averaged Elo and the true order
+    finished    the stop rule held; otherwise no rater had a matchup left
+    is_first    by each rating: the best team by true strength is first
+    is_in_first_group
+                the same for the first group, and how many teams share it
+    tau         Kendall's, of averaged Elo and the true order
     """
 
-    ended: Literal["apart", "budget", "unfinished"]
+    finished: bool
     votes: int
     is_first: dict[RatingName, bool]
-    has_rank_1: bool
-    teams_of_rank_1: int
     is_in_first_group: bool
     first_group: int
     tau: float
@@ -61,13 +59,10 @@ class SimulationSummary:
     gap_points: float
     runs: int
     first: dict[RatingName, float]
-    with_rank_1: float
-    mean_teams_of_rank_1: float
     in_first_group: float
     mean_first_group: float
     median_votes: float
     votes_90: float
-    ended_by_budget: float
     unfinished: float
     mean_tau: float
 
@@ -82,24 +77,22 @@ def play(scenario: Scenario, seed: Sequence[int]) -> Played:
     true_order = [names[index] for index in random.permutation(scenario.teams)]
     rules = scenario.settings.model_copy(update={"seed": int(random.integers(2**31))})
     votes: list[Ballot] = []
-    ended: Literal["apart", "budget", "unfinished"] = "unfinished"
-    for vote in _votes(scenario, names, true_order, random, rules.seed):
+    finished = False
+    for vote in cast_votes(scenario, names, true_order, random, rules.seed):
         votes.append(vote)
-        if not len(votes) % VOTES_BETWEEN_CHECKS and (reason := _stopped(votes, names, rules)):
-            ended = reason
+        is_checked = len(votes) % VOTES_BETWEEN_CHECKS == 0
+        if finished := is_checked and all(each.met for each in vote_conditions(votes, names, rules)):
             break
     reached = standing(votes, names, rules)
-    first_group, rank_1 = reached.groups[0], [team.name for team in reached.teams if team.rank == 1]
+    first_group = reached.groups[0]
     orders: dict[RatingName, list[str]] = {
         by: [team.name for team in sorted(reached.teams, key=lambda team: -team.rating(by))]
         for by in ("elo-averaged", "elo", "bradley-terry")
     }
     return Played(
-        ended=ended,
+        finished=finished,
         votes=len(votes),
         is_first={by: order[0] == true_order[0] for by, order in orders.items()},
-        has_rank_1=true_order[0] in rank_1,
-        teams_of_rank_1=len(rank_1),
         is_in_first_group=true_order[0] in first_group,
         first_group=len(first_group),
         tau=float(tau_b(*(np.argsort(order) for order in (orders["elo-averaged"], true_order)))),
@@ -112,48 +105,33 @@ def summarise(gap_points: float, played: Sequence[Played]) -> SimulationSummary:
         gap_points=gap_points,
         runs=len(played),
         first={by: fmean(one.is_first[by] for one in played) for by in played[0].is_first},
-        with_rank_1=fmean(one.has_rank_1 for one in played),
-        mean_teams_of_rank_1=fmean(one.teams_of_rank_1 for one in played),
         in_first_group=fmean(one.is_in_first_group for one in played),
         mean_first_group=fmean(one.first_group for one in played),
         median_votes=float(np.median(votes)),
         votes_90=float(np.quantile(votes, 0.9)),
-        ended_by_budget=fmean(one.ended == "budget" for one in played),
-        unfinished=fmean(one.ended == "unfinished" for one in played),
+        unfinished=fmean(not one.finished for one in played),
         mean_tau=fmean(one.tau for one in played),
     )
 
 
-def _stopped(votes: Sequence[Ballot], names: Sequence[str], rules: ArenaSettings) -> Literal["apart", "budget"] | None:
-    """The stop rule, but with intervals computed only where they can decide."""
-    if not all(condition.met for condition in vote_conditions(votes, names, rules)):
-        return None
-    intervals = bootstrap_intervals(
-        votes, names, replicates=rules.bootstraps, confidence=rules.confidence, seed=rules.seed
-    )
-    if intervals_separate(bradley_terry(votes, names).ratings, intervals.by_team).met:
-        return "apart"
-    return "budget" if len(votes) >= rules.vote_budget else None
-
-
-def _votes(
+def cast_votes(
     scenario: Scenario, names: Sequence[str], true_order: Sequence[str], random: np.random.Generator, seed: int
 ) -> Iterator[Ballot]:
     """Any rater who has a matchup left may be the next to vote."""
     strengths = np.array([-scenario.gap_points * true_order.index(name) for name in names])
     by_case = strengths + scenario.case_spread_points * random.standard_normal((scenario.cases, scenario.teams))
-    # Lists twice as long as the budget asks for: it does not end an arena whose ratings have not settled. Without
-    # repeats, which neither ratings nor the stop rule count.
+    by_rater = scenario.rater_spread_points * random.standard_normal((scenario.raters, scenario.teams))
+    # Without repeats, which neither ratings nor the stop rule count.
     planner = MatchupPlanner(methods=scenario.teams, cases=scenario.cases, repeat_share=0, seed=seed)
-    count = -(-2 * scenario.settings.vote_budget // scenario.raters)
     waiting: list[list[Planned]] = []
     for rater in range(scenario.raters):
         others = [planned for plan in waiting for planned in reversed(plan)]
-        waiting.append(planner.plan(count, rater=rater, others=others)[::-1])
+        waiting.append(planner.plan(scenario.settings.matchups_per_rater, rater=rater, others=others)[::-1])
     while raters := [rater for rater, plan in enumerate(waiting) if plan]:
         rater = raters[int(random.integers(len(raters)))]
         shown = waiting[rater].pop()
-        ahead = by_case[shown.case, shown.left] - by_case[shown.case, shown.right]
+        strength = by_case[shown.case] + by_rater[rater]
+        ahead = strength[shown.left] - strength[shown.right]
         answer: VoteAnswer = "left" if random.random() < 1 / (1 + 10 ** (-ahead / SCALE)) else "right"
         yield Ballot(
             rater=f"rater{rater}",

@@ -1,6 +1,6 @@
-"""The standing of the teams: ratings with intervals, ranks and tied groups, the stop rule, and arena.json."""
+"""The standing of the teams: ratings with intervals, ranks and groups, the stop rule, and arena.json."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations, pairwise
 from typing import Literal, NamedTuple, TypeAlias
@@ -12,11 +12,11 @@ from podium.tools.arena.ratings import (
     BradleyTerry,
     RatingIntervals,
     averaged_elo,
-    bootstrap_intervals,
     bradley_terry,
     count_pairs,
     counted,
     online_elo,
+    rating_intervals,
 )
 from podium.tools.arena.settings import ArenaSettings
 from podium.tools.arena.store import Ballot
@@ -30,8 +30,8 @@ _SAME = 1e-6  # points: closer ratings are equal
 
 @dataclass(frozen=True, kw_only=True)
 class TeamStanding:
-    """rank      1 + the number of teams whose interval lies above this one's
-    group     1 for the first tied group, 2 for the next: every interval of a group lies above every one of the next
+    """rank      1 + the number of teams of a better score; under `tied_groups`, of a better group
+    group     1 for the first group, 2 for the next: every team of a group is separated from every one of the next
     interval  of the Bradley-Terry rating; None where the votes cannot tell
     """
 
@@ -53,20 +53,24 @@ class TeamStanding:
 
 @dataclass(frozen=True, kw_only=True)
 class Standing:
-    """ratings        of every team by `decided_by`, larger is better
-    teams          best first by `decided_by`; equal ratings in the order of the names
+    """ratings        the score of every team: its rating by `decided_by` to one decimal, larger is better
+    tied_groups    whether the teams of a group share its rank
+    teams          best first by score; equal ones in the order of the names
     pair_votes     [row][column] in the order of `teams`: votes on this pair
     pair_wins      [row][column]: votes in which row was preferred to column
+    pair_separated [row][column]: the votes put row above column by more than chance
     disagreements  sentences: which ratings order which two teams differently
     notes          sentences on what the figures are based on
     votes          that count; repeats do not, and are counted separately
     """
 
     decided_by: RatingName
+    tied_groups: bool
     ratings: Mapping[str, float]
     teams: tuple[TeamStanding, ...]
     pair_votes: tuple[tuple[int, ...], ...]
     pair_wins: tuple[tuple[int, ...], ...]
+    pair_separated: tuple[tuple[bool, ...], ...]
     disagreements: tuple[str, ...]
     notes: tuple[str, ...]
     votes: int
@@ -76,17 +80,22 @@ class Standing:
 
     @property
     def groups(self) -> tuple[tuple[str, ...], ...]:
-        """The tied groups, best first."""
+        """The groups, best first."""
         last = self.teams[-1].group if self.teams else 0
         return tuple(tuple(team.name for team in self.teams if team.group == group) for group in range(1, last + 1))
 
 
 def standing(
-    ballots: Sequence[Ballot], methods: Sequence[str], settings: ArenaSettings, *, by: RatingName = "elo-averaged"
+    ballots: Sequence[Ballot],
+    methods: Sequence[str],
+    settings: ArenaSettings,
+    *,
+    by: RatingName = "elo-averaged",
+    tied_groups: bool = False,
 ) -> Standing:
     votes = counted(ballots)
     fit = bradley_terry(votes, methods)
-    intervals = bootstrap_intervals(
+    intervals = rating_intervals(
         votes, methods, replicates=settings.bootstraps, confidence=settings.confidence, seed=settings.seed
     )
     ratings: dict[RatingName, dict[str, float]] = {
@@ -96,13 +105,15 @@ def standing(
         "elo": online_elo(votes, methods, k_factor=settings.k_factor),
         "bradley-terry": fit.ratings,
     }
-    order = sorted(methods, key=lambda name: (-round(ratings[by][name] / _SAME), name))
+    scores = {name: round(ratings[by][name], 1) for name in methods}
+    order = sorted(methods, key=lambda name: (-scores[name], name))
     counts = count_pairs(votes, order)
-    groups = tied_groups(order, intervals.by_team)
+    groups = number_groups(order, intervals.separated)
+    better = {name: -groups[name] for name in order} if tied_groups else scores
     teams = tuple(
         TeamStanding(
             name=name,
-            rank=rank_of(name, intervals.by_team),
+            rank=1 + sum(better[other] > better[name] for other in order),
             group=groups[name],
             elo=ratings["elo"][name],
             elo_averaged=ratings["elo-averaged"][name],
@@ -117,10 +128,12 @@ def standing(
     )
     return Standing(
         decided_by=by,
-        ratings={team.name: team.rating(by) for team in teams},
+        tied_groups=tied_groups,
+        ratings={name: scores[name] for name in order},
         teams=teams,
         pair_votes=tuple(map(tuple, counts.votes.tolist())),
         pair_wins=tuple(map(tuple, counts.wins.tolist())),
+        pair_separated=tuple(tuple((one, other) in intervals.separated for other in order) for one in order),
         disagreements=tuple(_disagreements(teams)),
         notes=tuple(_notes(teams, fit, intervals)),
         votes=len(votes),
@@ -149,24 +162,15 @@ def rating_course(ballots: Sequence[Ballot], methods: Sequence[str]) -> list[Rat
     return course
 
 
-def rank_of(name: str, intervals: Mapping[str, Interval | None]) -> int:
-    """1 + the number of teams whose interval is above; an unknown interval is neither above nor below another."""
-    return 1 + sum(_above(other, intervals[name]) for other in intervals.values())
-
-
-def tied_groups(order: Sequence[str], intervals: Mapping[str, Interval | None]) -> dict[str, int]:
-    """The number of every team's group. A group ends where every team so far is above every team that follows, so its
-    intervals overlap directly or through those of other teams."""
+def number_groups(order: Sequence[str], separated: Container[tuple[str, str]]) -> dict[str, int]:
+    """The number of every team's group. A group ends where every team so far is separated from every team that follows,
+    so its teams overlap directly or through others."""
     groups, group = {}, 1
     for place, name in enumerate(order):
-        if place and all(_above(intervals[one], intervals[other]) for one in order[:place] for other in order[place:]):
+        if place and all((one, other) in separated for one in order[:place] for other in order[place:]):
             group += 1
         groups[name] = group
     return groups
-
-
-def _above(one: Interval | None, other: Interval | None) -> bool:
-    return one is not None and other is not None and one[0] > other[1]
 
 
 def _disagreements(teams: Iterable[TeamStanding]) -> Iterator[str]:
@@ -192,21 +196,20 @@ def _notes(teams: Sequence[TeamStanding], fit: BradleyTerry, intervals: RatingIn
     if fit.why_virtual_draw:
         yield f"The plain Bradley-Terry fit does not exist ({fit.why_virtual_draw}): {added}."
     extreme = [team.name for team in teams if team.votes and team.votes in (team.wins, team.losses)]
-    if extreme and intervals.replicates:
+    if extreme and intervals.cases > 1:
         yield f"{listed(extreme)} won or lost every vote: the true difference is unknown, and the interval too narrow."
     if intervals.cases < 2:
-        yield "All votes are on one case: there are no intervals, since these are drawn over cases."
+        yield "All votes are on one case: there are no intervals, since these resample cases."
     elif intervals.cases < _FEW_CASES:
         yield f"Only {intervals.cases} cases have votes: intervals over few cases are rough."
+    if intervals.cases > 1 and intervals.raters == 1:
+        yield "All votes are by one rater: the intervals say nothing about what other raters would prefer."
     unknown = [team.name for team in teams if not team.votes]
     if unknown:
-        yield f"Without a vote, and so tied with everybody: {listed(unknown)}."
-    if intervals.virtual_draws and not fit.why_virtual_draw:
-        share = f"{intervals.virtual_draws} of {intervals.replicates}"
-        yield f"In {share} bootstrap replicates the plain fit does not exist: there, {added}."
+        yield f"Without a vote, and so separated from nobody: {listed(unknown)}."
 
 
-# When to stop: enough votes, settled ratings, and either a clear order or a spent budget.
+# When to stop: a minimum number of votes, and settled ratings. Whether the order is clear is shown beside it.
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -222,44 +225,23 @@ class Condition:
 
 @dataclass(frozen=True, kw_only=True)
 class StopRule:
-    """All of `required` must be met, and one of `either`; `missing` says in sentences what is not met yet."""
+    """All of `required` must be met; `missing` says in sentences what is not met yet."""
 
     holds: bool
     required: tuple[Condition, ...]
-    either: tuple[Condition, ...]
+    optional: tuple[Condition, ...]
     missing: tuple[str, ...]
-
-    @property
-    def conditions(self) -> tuple[Condition, ...]:
-        return self.required + self.either
 
 
 def stop_rule(ballots: Iterable[Ballot], reached: Standing, settings: ArenaSettings) -> StopRule:
     """`reached`: the standing of the same ballots."""
-    methods = [team.name for team in reached.teams]
-    fitted = {team.name: team.bradley_terry for team in reached.teams}
-    intervals = {team.name: team.interval for team in reached.teams}
-    votes = counted(ballots)
-    required = tuple(vote_conditions(votes, methods, settings))
-    budget_spent = Condition(
-        name="budget spent",
-        met=len(votes) >= settings.vote_budget,
-        sentence=f"Cast: {len(votes)} of the budget of {_votes(settings.vote_budget)}.",
-        reached=len(votes),
-        needed=settings.vote_budget,
-    )
-    return combine(required, (intervals_separate(fitted, intervals), budget_spent))
-
-
-def combine(required: tuple[Condition, ...], either: tuple[Condition, ...]) -> StopRule:
-    missing = [condition.sentence for condition in required if not condition.met]
-    if not any(condition.met for condition in either):
-        missing.append(" ".join(condition.sentence for condition in either))
-    return StopRule(holds=not missing, required=required, either=either, missing=tuple(missing))
+    required = tuple(vote_conditions(ballots, [team.name for team in reached.teams], settings))
+    missing = tuple(condition.sentence for condition in required if not condition.met)
+    return StopRule(holds=not missing, required=required, optional=(neighbours_separated(reached),), missing=missing)
 
 
 def vote_conditions(ballots: Iterable[Ballot], methods: Sequence[str], settings: ArenaSettings) -> Iterator[Condition]:
-    """Those that need no interval."""
+    """Those that are required."""
     votes = counted(ballots)
     yield _votes_per_pair(votes, methods, settings.min_votes_per_pair)
     yield Condition(
@@ -272,20 +254,16 @@ def vote_conditions(ballots: Iterable[Ballot], methods: Sequence[str], settings:
     yield _settled(votes, methods, settings)
 
 
-def intervals_separate(fitted: Mapping[str, float], intervals: Mapping[str, Interval | None]) -> Condition:
-    """No two neighbours in the order of the Bradley-Terry ratings overlap."""
-    order = sorted(fitted, key=lambda name: (-fitted[name], name))
-    neighbours = list(pairwise(order))
-    overlapping = [f"{one} and {other}" for one, other in neighbours if not _above(intervals[one], intervals[other])]
-    separate = len(neighbours) - len(overlapping)
-    sentence = (
-        f"The intervals of {len(overlapping)} of {len(neighbours)} neighbours overlap or are not known yet: "
-        f"{', '.join(overlapping)}."
-        if overlapping
-        else "No intervals of neighbours overlap."
-    )
+def neighbours_separated(reached: Standing) -> Condition:
+    """No two neighbours in the order of the teams could be in the other order by chance."""
+    neighbours = [(f"{one.name} and {other.name}", place) for place, (one, other) in enumerate(pairwise(reached.teams))]
+    unclear = [pair for pair, place in neighbours if not reached.pair_separated[place][place + 1]]
     return Condition(
-        name="intervals apart", met=not overlapping, sentence=sentence, reached=separate, needed=len(neighbours)
+        name="neighbours separated",
+        met=not unclear,
+        sentence=f"Not separated: {', '.join(unclear)}." if unclear else "The votes separate all neighbours.",
+        reached=len(neighbours) - len(unclear),
+        needed=len(neighbours),
     )
 
 
@@ -364,10 +342,11 @@ def arena_result(  # noqa: PLR0913  (votes, rules, and what goes with them)
     *,
     notes: Sequence[str],
     by: RatingName,
+    tied_groups: bool = False,
     closed: bool = False,
 ) -> ArenaResult:
     """What the standing votes say; `notes` are those of `init`. Depends on nothing else, not even on the time."""
-    reached = standing(ballots, methods, settings, by=by)
+    reached = standing(ballots, methods, settings, by=by, tied_groups=tied_groups)
     rule = stop_rule(ballots, reached, settings)
     warning = [] if rule.holds else [f"The stop rule does not hold yet: {' '.join(rule.missing)}"]
     notes = (*warning, *reached.notes, *notes)

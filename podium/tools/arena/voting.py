@@ -119,7 +119,8 @@ def progress(store: Store, rater: int) -> RaterProgress:
     assert found is not None
     done, total, practice_done, practice_total, undoable = found
     latest = store.rows("SELECT cast_at FROM votes WHERE rater = ? ORDER BY id DESC LIMIT ?", (rater, _PACE_VOTES + 1))
-    pauses = [later - earlier for (later,), (earlier,) in pairwise(latest) if later - earlier <= _LONGEST_PAUSE_SECONDS]
+    pauses = [later - earlier for (later,), (earlier,) in pairwise(latest)]
+    pauses = [pause for pause in pauses if 0 <= pause <= _LONGEST_PAUSE_SECONDS]  # a clock may be set back
     return RaterProgress(
         done=done,
         total=total,

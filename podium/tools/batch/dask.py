@@ -61,7 +61,7 @@ class Dask:
 
         packed = _Work(zlib.compress(cloudpickle.dumps(work), 1), self.case_timeout_seconds, code_version())
         with closing(self.progress(label, len(cases))) as progress:
-            run: _Run[Value] = _Run(cases, packed, progress, self.resources)
+            run: _Run[Value] = _Run(cases, packed, progress, self)
             while not run.is_finished:
                 with closing(self._connect()) as client:
                     run.drive(client)
@@ -107,14 +107,15 @@ class _Work:
 class _Run(Generic[Value]):
     """The outcomes so far and the cases that are left; it continues where a scheduler was lost."""
 
-    def __init__(self, cases: Sequence[str], packed: _Work, progress: Progress, resources: Mapping[str, float]) -> None:
-        self._options = {"pure": False, "retries": _RETRIES, "resources": dict(resources) or None}
+    def __init__(self, cases: Sequence[str], packed: _Work, progress: Progress, cluster: Dask) -> None:
+        self._options = {"pure": False, "retries": _RETRIES, "resources": dict(cluster.resources) or None}
         self.outcomes: dict[str, CaseOutcome[Value]] = {}
         self._waiting, self._cases, self._packed, self._progress = deque(cases), len(cases), packed, progress
         self._submitted: dict[str, Sequence[str]] = {}  # by key of the task
         self._deaths: Counter[str] = Counter()
         self._alone: set[str] = set()  # cases that were lost together with others
         self._case_seconds = math.inf  # in the latest task
+        self._cluster = cluster
 
     @property
     def is_finished(self) -> bool:
@@ -137,7 +138,7 @@ class _Run(Generic[Value]):
         done: queue.SimpleQueue[Any] = queue.SimpleQueue()
         work = client.submit(_unpack, self._packed, key=name, pure=False)
         futures: dict[str, Any] = {}  # a task whose future is forgotten is cancelled
-        threads, counted, number = 1, -math.inf, 0
+        threads, counted, number, answered = 1, -math.inf, 0, time.monotonic()
         while not self.is_finished:
             # A client that has lost its scheduler finds the next one by itself, but not what it had submitted: it
             # cancels its tasks, and one that is submitted at that moment is silently forgotten.
@@ -158,6 +159,13 @@ class _Run(Generic[Value]):
                 ready.append(done.get(timeout=_SECONDS_BETWEEN_COUNTS))
                 while True:
                     ready.append(done.get_nowait())
+            # The scheduler moves the tasks of a worker that does not answer within 10 minutes; there may be no other.
+            most = max(map(len, self._submitted.values()))
+            limit = 3 * self._cluster.patience_seconds + most * self._cluster.case_timeout_seconds
+            if ready:
+                answered = time.monotonic()
+            elif time.monotonic() > answered + limit:
+                raise UsageError(f"No Dask worker has returned a result for {limit:g} seconds. Are they stopped?")
             for key, found in _outcomes(client, ready):
                 del futures[key]
                 cases = self._submitted.pop(key)

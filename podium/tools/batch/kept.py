@@ -29,6 +29,7 @@ from podium.tools.batch.storage import Url
 _PAUSE_SECONDS = 60.0
 _asked_again_at = [0.0]  # of this process
 _PACKAGE = Path(__file__).resolve().parents[2]
+_PARTS = ("metrics", "warnings", "missing", "undefined")  # of a score
 _PACKAGES = ("numpy", "scipy", "torch", "monai", "SimpleITK", "h5py", "scikit-learn", "connected-components-3d")
 
 
@@ -50,7 +51,7 @@ class KeptScores:
                 content = json.loads(self._file(key).read_bytes())
             if "error" in content:
                 return CaseOutcome(error=content["error"])
-            return CaseOutcome(value=CaseScore(metrics=content["metrics"], warnings=tuple(content["warnings"])))
+            return CaseOutcome(value=CaseScore(**content | {"warnings": tuple(content["warnings"])}))
         except (OSError, ValueError, KeyError, TypeError, StorageError):
             return None
 
@@ -60,8 +61,11 @@ class KeptScores:
         A result that was not kept, as on a full disk, is still a result. What an accident may have caused (a crash, a
         time limit, an error of ours) is not kept, so the next run tries it again.
         """
-        if outcome.value is not None:
-            content: Mapping[str, Any] = {"metrics": outcome.value.metrics, "warnings": outcome.value.warnings}
+        score = outcome.value
+        if outcome.was_killed:
+            return False
+        if score is not None:
+            content: Mapping[str, Any] = {name: getattr(score, name) for name in _PARTS}
         elif outcome.detail is None:
             content = {"error": outcome.error}
         else:

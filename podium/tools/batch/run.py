@@ -8,7 +8,7 @@ import logging
 import shutil
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
 from multiprocessing.connection import Connection
@@ -24,7 +24,7 @@ from podium.evaluation import (
     find_challenge,
     open_predictions,
     prepare,
-    result_of,
+    results_of,
     write_evaluation,
 )
 from podium.execution.children import FORK, fork, how_it_ended
@@ -38,7 +38,6 @@ from podium.execution.executor import (
     no_progress,
 )
 from podium.execution.processes import Processes
-from podium.figures import Figures
 from podium.kernel import TEAMS_OOM_SCORE
 from podium.platform.metrics_file import METRICS_FILE, CaseScore, Counts, prepare_output
 from podium.platform.submission import ARCHIVE_ENDINGS
@@ -53,6 +52,7 @@ TEAMS_FOLDER = "teams"
 _KEPT_FOLDER, _UNPACKED_FOLDER = "kept", "unpacked"
 _PROBE = ".podium"
 _MOST_TEAMS = 10_000
+_TRIES_ALONE = 3  # of a team whose process dies
 _LONGEST_NAME = 255  # bytes: it becomes the name of a folder
 
 
@@ -161,7 +161,7 @@ class _Batch:
     overall: OverallProgress
     executor: Executor  # shows the progress on all cases
     quiet: Executor  # for what comes after a failure
-    worst: dict[str, CaseOutcome[Figures]] = field(default_factory=dict)  # the same for every team
+    worst: dict[str, CaseOutcome[CaseScore]] = field(default_factory=dict)  # the same for every team
 
     def __post_init__(self) -> None:
         challenge = self.task.challenge
@@ -171,18 +171,18 @@ class _Batch:
         self.kept = KeptScores(folder=(self.output.url or self.output.folder) / _KEPT_FOLDER, basis=basis)
         self.task.challenge.import_packages()
 
-    def evaluate_apart(self, teams: Mapping[str, Location]) -> list[TeamOutcome]:
+    def evaluate_apart(self, teams: Mapping[str, Location], tries: int = _TRIES_ALONE) -> list[TeamOutcome]:
         """A few teams in a child process: what one of them does to it, such as filling the memory, costs no other team.
 
-        If it dies, the teams are evaluated again one by one. Only for local processes: the client of a Dask cluster has
-        threads, so it cannot be forked.
+        If it dies, the teams are evaluated again one by one, several times each, which costs little: their scores are
+        kept. Only for local processes: the client of a Dask cluster has threads, so it cannot be forked.
         """
         if not isinstance(self.executor, Processes):
             return self.evaluate(teams)
         ours, theirs = FORK.Pipe(duplex=False)
         child = fork(partial(self._in_child, theirs, teams), oom_score=TEAMS_OOM_SCORE)
         theirs.close()
-        found: tuple[list[TeamOutcome], dict[str, CaseOutcome[Figures]]] | PodiumError | None = None
+        found: tuple[list[TeamOutcome], dict[str, CaseOutcome[CaseScore]]] | PodiumError | None = None
         try:
             while (found := ours.recv()) is None:
                 self.overall.advance()
@@ -199,9 +199,11 @@ class _Batch:
             outcomes, self.worst = found
             return outcomes
         shutil.rmtree(self.output.folder / _UNPACKED_FOLDER, ignore_errors=True)
+        quiet = replace(self, executor=self.quiet)
         if len(teams) > 1:
-            quiet = replace(self, executor=self.quiet)
             return [each for team, given in teams.items() for each in quiet.evaluate_apart({team: given})]
+        if tries > 1:
+            return quiet.evaluate_apart(teams, tries - 1)
         how = how_it_ended(child.exitcode or 0)
         error = f"The process that evaluated this team ended {how}, perhaps because memory ran out."
         return [TeamOutcome(team=team, error=error) for team in teams]
@@ -209,7 +211,11 @@ class _Batch:
     def _in_child(self, connection: Connection, teams: Mapping[str, Location]) -> None:
         self.overall.shown = PipeProgress(connection)
         try:
-            connection.send((self.evaluate(teams), self.worst))
+            # A team that is alone gets decoders of its own: those of the batch may have been what died.
+            libraries = self.task.challenge.libraries
+            with decoders(libraries=libraries, logged=False) if len(teams) == 1 else nullcontext():
+                outcomes = self.evaluate(teams)
+            connection.send((outcomes, self.worst))
         except KeyboardInterrupt:
             raise SystemExit(1) from None
         except Exception as error:
@@ -289,7 +295,7 @@ class _Batch:
         """The worst values of every case without a score from some team: they depend on the reference alone."""
         challenge, references, copies = self.task.challenge, self.task.references, self.copies
 
-        def score_missing(case: str) -> Figures:
+        def score_missing(case: str) -> CaseScore:
             copies.fetch(file.path for file in challenge.reference_files(references[case]))
             return challenge.score_missing(challenge.read_reference(references[case]))
 
@@ -308,20 +314,19 @@ class _Batch:
                 LOG.info("failed: %s: %s: %s %s", team, case, outcome.error, outcome.detail or "")
         check_own_metrics(scored.values())
         lacking = {case: self.worst[case] for case in self.task.cases if case in errors or case not in scored}
-        results = [result_of(case, scored, errors, lacking) for case in self.task.cases]
+        results = results_of(self.task, collected, scored, errors, lacking)
         new = sum(each.is_new for each in found.values())
         lost = sum(each.outcome.value is not None and not each.is_kept for each in found.values())
         if lost:
             LOG.info("not kept: %s: %d scores could not be written; the next run computes them again", team, lost)
-        counts = Counts.of(results, unmatched=len(collected.unmatched))
-        error = None
         if unreachable := [each.outcome.error for each in found.values() if each.was_unreachable]:
-            sentence = f"{len(unreachable)} cases failed because their files could not be fetched; run it again."
-            error = f"{sentence} {unreachable[0]}"
+            sentence = f"The files of {len(unreachable)} cases could not be fetched; run it again."
+            return TeamOutcome(team=team, new=new, error=f"{sentence} {unreachable[0]}")
+        counts, error = Counts.of(results, unmatched=len(collected.unmatched)), None
         try:
             write_evaluation(self.task, collected, results, self.output.folder / TEAMS_FOLDER / team)
         except SubmissionError as fault:  # metrics.json is written: not a single case could be scored
-            error = error or str(fault)
+            error = str(fault)
         try:
             self.output.send(f"{TEAMS_FOLDER}/{team}/{METRICS_FILE}")
         except StorageError as fault:
@@ -375,7 +380,8 @@ def unit_scorer(
                 return challenge.score(prediction, expected[0])
 
             outcome = attempt(one, case)
-            is_kept = key is not None and kept.keep(key, outcome)
+            # A file that changed meanwhile has another key.
+            is_kept = key is not None and content_digest(prediction) == content and kept.keep(key, outcome)
             found[team] = TeamCaseOutcome(outcome=outcome, is_new=True, is_kept=is_kept)
         return found
 
@@ -401,7 +407,9 @@ def find_teams(submissions: Location) -> tuple[Mapping[str, Location], Mapping[s
     for name, is_folder, is_link in sorted(_members(submissions)):
         ending = next((each for each in ARCHIVE_ENDINGS if name.lower().endswith(each)), "")
         team, path, shown = name if is_folder else name[: -len(ending)], submissions / name, escape_for_display(name)
-        if name.startswith("."):
+        if name in ("", ".", "..") or "/" in name:  # only of a URL; it would lead out of the output folder
+            refused[shown] = f"'{shown}' is not the name of a team."
+        elif name.startswith("."):
             LOG.info("left out: '%s' starts with a dot; rename it if it is a team", shown)
         elif not (is_folder or ending or is_link):
             LOG.info("left out: '%s' is neither a folder nor an archive (%s)", shown, ", ".join(ARCHIVE_ENDINGS))

@@ -1,7 +1,8 @@
 """Files on this machine or behind a URL such as s3://bucket/folder: inputs are copied into a cache, outputs uploaded.
 
 fsspec finds the file system of a URL, and the credentials come from the environment. The file system repeats failed
-requests (s3fs: several times, over about ten seconds); what still fails is raised as a StorageError.
+requests (s3fs: several times, over about ten seconds); what still fails is raised as a StorageError. The server is not
+trusted: every request has a deadline, no transfer is longer than was listed, and names and digests are checked.
 """
 
 import argparse
@@ -13,6 +14,7 @@ import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, ClassVar, TypeAlias
@@ -26,11 +28,15 @@ DEFAULT_CACHE = Path(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.
 """For copies of what is behind URLs. A user without a home folder has to name another."""
 
 _URL = re.compile(r"([a-z][a-z0-9+.-]*)://(.+)", re.ASCII | re.DOTALL)
+_S3 = ("s3", "s3a")
 _VERSIONS = ("ETag", "etag", "md5", "md5Hash", "LastModified", "last_modified", "mtime", "created")
 _NO_CREDENTIALS = ("NoCredentialsError", "PartialCredentialsError", "CredentialRetrievalError")  # of botocore
 _COPIES, _OUTPUTS = "copies", "outputs"  # folders of the cache
 _LOCK = ".lock"  # kept: deleting it would let two runs lock different files
 _FETCHED_TOGETHER = 32
+_SECONDS = 120.0  # for one request
+_SLOWEST = 250_000  # bytes per second of a transfer
+_FETCHES = 2  # of an object that arrives damaged
 
 
 @dataclass(frozen=True)
@@ -62,7 +68,7 @@ class Url:
     @property
     def files(self) -> Any:
         """The file system, of which fsspec has one per process."""
-        require("fsspec", *(("s3fs",) if self.protocol in ("s3", "s3a") else ()), extra="score,storage")
+        require("fsspec", *(("s3fs",) if self.protocol in _S3 else ()), extra="score,storage")
         import fsspec
 
         try:
@@ -75,13 +81,15 @@ class Url:
     def members(self) -> Mapping[str, bool]:
         """The name of everything directly in this folder, and whether it is a folder itself."""
         with _as_storage_errors(self):
-            found = self.files.ls(self.path, detail=True)
-        return {name: each["type"] == "directory" for name, each in self._named(found) if name}
+            found = self._ask("ls", self.path, detail=True)
+        are_folders = {name: each["type"] == "directory" for name, each in self._named(found)}
+        return {name: is_folder for name, is_folder in are_folders.items() if name or is_folder}
 
     def entries(self) -> Mapping[str, RemoteEntry]:
         """All objects below, by name; if this is an object itself, only that one, without a name."""
+        most = {"max_items": MAX_ENTRIES + 1} if self.protocol in _S3 else {}  # `Copies.local` refuses more
         with _as_storage_errors(self):
-            found = self.files.find(self.path, detail=True).values()
+            found = self._ask("find", self.path, detail=True, **most).values()
         entries = {}
         for name, each in self._named(found):
             version = next((str(each[key]) for key in _VERSIONS if each.get(key) is not None), None)
@@ -94,28 +102,60 @@ class Url:
         """These objects by their names below; without the empty ones with which consoles mark folders."""
         root: str = self.files._strip_protocol(str(self))
         for each in found:
-            if each["size"] or not each["name"].endswith("/"):
+            if each["size"] or each["type"] == "directory" or not each["name"].endswith("/"):
                 yield each["name"].removeprefix(root).removeprefix("/"), each
 
     def read_bytes(self) -> bytes:
         """The content of an object; FileNotFoundError where there is none."""
         with _as_storage_errors(self, absent=FileNotFoundError):
-            content: bytes = self.files.cat_file(self.path)
+            content: bytes = self._ask("cat_file", self.path)
         return content
+
+    def fetch(self, files: Mapping[str, Path], objects: Mapping[str, RemoteEntry]) -> None:
+        """Copy these objects below this URL to local files; none may be longer than was listed."""
+        from fsspec.callbacks import Callback
+
+        listed = {(self / name).path: objects[name].size for name in files}
+        callback: Any = Callback()
+        callback.branched = lambda path, _, **__: Callback(hooks={"limit": partial(_refuse_longer, path, listed[path])})
+        with _as_storage_errors(self / next(iter(files)) if len(files) == 1 else self):
+            paths = [str(path) for path in files.values()]
+            self._ask("get", list(listed), paths, callback=callback, size=sum(listed.values()))
+
+    @property
+    def is_encrypted(self) -> bool:
+        """Whether the ETag of this object of S3 is no digest of its content."""
+        bucket, _, key = self.path.partition("/")
+        with _as_storage_errors(self):
+            head = self._ask("call_s3", "head_object", Bucket=bucket, Key=key)
+        return "SSECustomerAlgorithm" in head or head.get("ServerSideEncryption", "AES256") != "AES256"
+
+    def _ask(self, method: str, *arguments: Any, size: int = 0, **options: Any) -> Any:
+        """Call a method of the file system, with a deadline where that works asynchronously, as s3fs does."""
+        files = self.files
+        deadline = {"timeout": _SECONDS + size / _SLOWEST} if files.async_impl else {}
+        return getattr(files, method)(*arguments, **options, **deadline)
 
     def write_bytes(self, content: bytes) -> None:
         with _as_storage_errors(self):
-            self.files.pipe_file(self.path, content)
+            self._ask("pipe_file", self.path, content, size=len(content))
 
     def upload(self, folder: Path, names: Sequence[str]) -> None:
         """Copy these files of a local folder to below this URL."""
         with _as_storage_errors(self / names[0] if len(names) == 1 else self):
-            self.files.put([str(folder / name) for name in names], [(self / name).path for name in names])
+            size = sum((folder / name).stat().st_size for name in names)
+            self._ask("put", [str(folder / name) for name in names], [(self / name).path for name in names], size=size)
 
     def delete(self) -> None:
         """Delete an object, or everything in a folder, if it is there."""
         with suppress(FileNotFoundError), _as_storage_errors(self, absent=FileNotFoundError):
-            self.files.rm(self.path, recursive=True)
+            self._ask("rm", self.path, recursive=True)
+
+
+def _refuse_longer(path: str, listed: int, size: int | None, value: int, **_: Any) -> None:
+    """What fsspec calls as a transfer goes on: `size` is what was announced, `value` what has arrived."""
+    if max(size or 0, value) > listed:
+        raise StorageError(f"{escape_for_display(path)} is longer than the server listed.")
 
 
 Location: TypeAlias = Path | Url
@@ -148,6 +188,8 @@ def _as_storage_errors(url: Url, *, absent: type[Exception] = StorageError) -> I
         raise absent(f"{shown} does not exist.") from None
     except PermissionError as error:
         raise StorageError(f"{shown} may not be used with these credentials.", detail=str(error)) from None
+    except TimeoutError:
+        raise StorageError(f"{shown} took too long to answer.") from None
     except Exception as error:  # fsspec's file systems raise whatever their libraries do
         if type(error).__name__ in _NO_CREDENTIALS:
             raise StorageError(f"There are no credentials for {shown} in the environment.", detail=str(error)) from None
@@ -202,12 +244,15 @@ class Copy:
         try:
             self.root.parent.mkdir(parents=True, exist_ok=True)
             with TemporaryDirectory(prefix=".podium-", dir=self.root.parent) as folder:
-                new = [Path(folder, str(number)) for number in range(len(names))]
-                with _as_storage_errors(self.url / names[0] if len(names) == 1 else self.url):
-                    self.url.files.get([(self.url / name).path for name in names], [str(path) for path in new])
-                for name, path in zip(names, new, strict=True):
-                    if path.stat().st_size != self.objects[name].size:
-                        raise StorageError(f"{escape_for_display(str(self.url / name))} changed while it was read.")
+                damaged = new = {name: Path(folder, str(number)) for number, name in enumerate(names)}
+                for _ in range(_FETCHES):
+                    self.url.fetch(damaged, self.objects)
+                    damaged = {name: path for name, path in damaged.items() if not self._is_intact(name, path)}
+                    if not damaged:
+                        break
+                for name in damaged:
+                    raise StorageError(f"{escape_for_display(str(self.url / name))} arrived changed or damaged.")
+                for name, path in new.items():
                     self._version_file(name).unlink(missing_ok=True)
                     target = self.root / name
                     if target.is_dir():
@@ -220,6 +265,18 @@ class Copy:
                 f"The cache cannot be written to: {error.strerror}; name another folder with --cache.",
                 detail=str(self.root),
             ) from None
+
+    def _is_intact(self, name: str, path: Path) -> bool:
+        """Whether a file was fetched with the size and, where the version is one, the digest that were listed."""
+        entry = self.objects[name]
+        if path.stat().st_size != entry.size:
+            return False
+        tag = entry.version.strip('"')
+        if self.url.protocol not in _S3 or not re.fullmatch(r"[0-9a-f]{32}", tag):
+            return True  # such as the ETag of an object that was uploaded in parts
+        with path.open("rb") as stream:
+            digest = hashlib.file_digest(stream, partial(hashlib.md5, usedforsecurity=False)).hexdigest()
+        return digest == tag or (self.url / name).is_encrypted
 
     def _version_file(self, name: str) -> Path:
         return self.root.parent / ".versions" / hashlib.sha256(os.fsencode(f"{self.root.name}/{name}")).hexdigest()
@@ -329,6 +386,12 @@ class Output:
             path = self.folder / name
             files = [each for each in sorted(path.rglob("*")) if each.is_file()] if path.is_dir() else [path]
             self.url.upload(self.folder, [each.relative_to(self.folder).as_posix() for each in files])
+
+    def delete(self, name: str) -> None:
+        """Delete a folder with all its files, here and at the URL."""
+        shutil.rmtree(self.folder / name, ignore_errors=True)
+        if self.url is not None:
+            (self.url / name).delete()
 
     def __str__(self) -> str:
         return str(self.url or self.folder)

@@ -29,16 +29,20 @@ _OF_THE_REPORT = ("bleu_4", "meteor")  # in every row; they do not depend on the
 
 @dataclass(frozen=True, kw_only=True)
 class JudgePair:
-    """A figure of two judges over the common cases, None where it is undefined, and its percentile interval."""
+    """A figure of two judges over the common cases, None where it is undefined, with its interval."""
 
     judges: tuple[str, str]
     value: float | None
     interval: Interval | None
 
     @classmethod
-    def of(cls, judges: tuple[str, str], whole: Floats, replicates: Floats, confidence: float) -> "JudgePair":
+    def of(
+        cls, judges: tuple[str, str], whole: Floats, replicates: Floats, *, confidence: float, cases: int
+    ) -> "JudgePair":
         (value,) = plain_row(np.atleast_1d(whole))
-        return cls(judges=judges, value=value, interval=percentile_interval(replicates, confidence=confidence))
+        return cls(
+            judges=judges, value=value, interval=percentile_interval(replicates, confidence=confidence, cases=cases)
+        )
 
     def __str__(self) -> str:
         ends = f" [{', '.join(fixed(end, 3) for end in self.interval)}]" if self.interval else ""
@@ -118,7 +122,8 @@ def compare_judges(paths: Sequence[Path], *, confidence: float, replicates: int,
                     (names[0], names[judge]),
                     whole[judge].scores[0, number] - whole[0].scores[0, number],
                     drawn[judge].scores[:, number] - drawn[0].scores[:, number],
-                    confidence,
+                    confidence=confidence,
+                    cases=len(cases),
                 )
                 for judge in range(1, len(names))
             ],
@@ -135,7 +140,8 @@ def compare_judges(paths: Sequence[Path], *, confidence: float, replicates: int,
                 (names[one], names[other]),
                 tau_b(whole[one].ranks[0], whole[other].ranks[0]),
                 tau_b(drawn[one].ranks, drawn[other].ranks),
-                confidence,
+                confidence=confidence,
+                cases=len(cases),
             )
             for one, other in combinations(range(len(names)), 2)
         ],
@@ -210,5 +216,5 @@ def _notes(cases: int, left_out: int) -> list[str]:
         are = "is" if left_out == 1 else "are"
         notes.append(f"{left_out} of {cases + left_out} cases {are} left out: not every judge scored every team there.")
     if cases < NARROW_BELOW:
-        notes.append(f"Percentile intervals over fewer than {NARROW_BELOW} cases (here {cases}) are too narrow.")
+        notes.append(f"Fewer than {NARROW_BELOW} cases (here {cases}): rare failures may be missing from the sample.")
     return notes

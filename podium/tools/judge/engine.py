@@ -22,6 +22,9 @@ PACKAGE = "radfact-lite"
 # Another version has other prompts, and its figures are not comparable.
 PINNED_VERSION = "0.2.0"
 
+MOST_FINDINGS = 100
+"""Of one report: a question is paid for each of them, and ten reports of very short sentences were 23,579 questions."""
+
 Status = Literal["entailed", "not_entailed", "failed"]
 
 # Marks of chat templates: on a server that interprets them, a report could pose as another speaker.
@@ -64,9 +67,11 @@ _KEPT_CONTROLS = "\n\t"
 
 @dataclass(frozen=True, kw_only=True)
 class Findings:
-    """The findings of one report; `marked` are those that look invented."""
+    """The findings of one report; `marked` are those that look invented. `beyond` is how many more there are than are
+    asked about: these count as not entailed."""
 
     phrases: tuple[str, ...]
+    beyond: int = 0
     marked: frozenset[str] = frozenset()
     day: str = ""
 
@@ -112,12 +117,14 @@ class Engine:
         recorder = _Recorder(self._asker)
         phrases = [clean(phrase) for phrase in parse_report_to_phrases(recorder, report, self._type)]
         marked = suspicious_findings(recorder.answer.content, report)
+        phrases, beyond = phrases[:MOST_FINDINGS], phrases[MOST_FINDINGS:]
         days = [recorder.answer.day]
         if self._remove_normal_findings and phrases:
             phrases = remove_normal_findings(recorder, phrases, self._type)
             days.append(recorder.answer.day)
         return Findings(
-            phrases=tuple(phrase for phrase in phrases if phrase),
+            phrases=tuple(phrase for phrase in phrases if phrase)[:MOST_FINDINGS],
+            beyond=len(beyond),
             marked=frozenset(clean(phrase) for phrase in marked),
             day=max(days),
         )

@@ -26,7 +26,7 @@ from podium.errors import PodiumError
 from podium.execution.executor import ProgressFactory
 from podium.metrics.aggregation import harmonic_mean, mean_of
 from podium.tools.judge.asking import CallFailed, Meter
-from podium.tools.judge.engine import Engine, Findings, FindingVerdict, clean
+from podium.tools.judge.engine import MOST_FINDINGS, Engine, Findings, FindingVerdict, clean
 
 # Per-case figures that reveal the reference's content: left out of anonymous rows.
 CONFIDENTIAL = tuple(
@@ -178,9 +178,10 @@ def _run_stage(  # noqa: PLR0913
 
 @dataclass(frozen=True, kw_only=True)
 class VerdictCounts:
-    """Counts of the verdicts on one report's findings."""
+    """Counts of the verdicts on one report's findings; `unasked` are those beyond the first 100."""
 
     findings: int
+    unasked: int
     entailed: int
     failed: int
     suspicious: int
@@ -200,11 +201,13 @@ class VerdictCounts:
         return self.sound / self.findings if self.findings else 0.0
 
 
-def _count(verdicts: Sequence[FindingVerdict], *, marked: frozenset[str]) -> VerdictCounts:
+def _count(verdicts: Sequence[FindingVerdict], findings: Findings | None, *, marked: frozenset[str]) -> VerdictCounts:
     """`marked` are suspicious findings: their verdicts count, except in the lower bound."""
+    unasked = findings.beyond if findings else 0
     entailed = [verdict for verdict in verdicts if verdict.status == "entailed"]
     return VerdictCounts(
-        findings=len(verdicts),
+        findings=len(verdicts) + unasked,
+        unasked=unasked,
         entailed=len(entailed),
         failed=sum(verdict.status == "failed" for verdict in verdicts),
         suspicious=sum(verdict.suspicious for verdict in entailed),
@@ -238,7 +241,7 @@ class CaseFigures:
     @property
     def verdicts(self) -> int:
         """All verdicts, given or failed."""
-        given = self.candidate.findings - self.candidate.failed + self.reference.findings - self.reference.failed
+        given = sum(each.findings - each.unasked - each.failed for each in (self.candidate, self.reference))
         return given + self.failed
 
     @property
@@ -273,6 +276,8 @@ class CaseFigures:
             warnings.append(f"{self.suspicious_verdicts} verdicts cite no finding that supports them.")
         if self.failed:
             warnings.append(f"{self.failed} verdicts failed.")
+        if unasked := self.candidate.unasked:
+            warnings.append(f"{unasked} findings beyond the first {MOST_FINDINGS} count as not entailed.")
         return tuple(warnings)
 
     def row(self, *, keep_evidence: bool) -> dict[str, Any]:
@@ -310,8 +315,8 @@ def case_figures(judged: JudgedPair) -> CaseFigures:
     marked = judged.candidate.marked if judged.candidate else frozenset()
     return CaseFigures(
         judged=judged,
-        candidate=_count(judged.candidate_verdicts, marked=marked),
-        reference=_count(judged.reference_verdicts, marked=frozenset()),
+        candidate=_count(judged.candidate_verdicts, judged.candidate, marked=marked),
+        reference=_count(judged.reference_verdicts, judged.reference, marked=frozenset()),
     )
 
 

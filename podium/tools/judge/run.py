@@ -296,9 +296,7 @@ def _with_overrides(settings: ReportsSettings, overrides: Mapping[str, Any]) -> 
 
 
 def _ask(request: Request, prepared: _PreparedRun, meter: Meter) -> tuple[dict[Key, JudgedPair], str]:
-    import openai
-
-    from podium.tools.judge.server import Judge
+    from podium.tools.judge.server import Judge, bounded_client
 
     settings = prepared.judge
     if settings.model is None:
@@ -307,7 +305,7 @@ def _ask(request: Request, prepared: _PreparedRun, meter: Meter) -> tuple[dict[K
         )
     if request.api_key is None and settings.base_url is None:
         raise UsageError("Set OPENAI_API_KEY, or name a server that needs no key with --base-url.")
-    client = openai.OpenAI(
+    client = bounded_client(
         api_key=request.api_key or "none",
         base_url=settings.base_url,
         timeout=settings.timeout_seconds,
@@ -390,6 +388,7 @@ def _finish(
                 evaluation.results,
                 per_case=prepared.per_case,
                 decimals=common.published_decimals,
+                key=prepared.task.digest,
             ),
             "settings": {**evaluation.settings, "reports": prepared.settings.model_dump(mode="json")},
             "provenance": {"judge": _provenance(prepared.settings, cases, doubts, host=host)},

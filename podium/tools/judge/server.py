@@ -2,13 +2,17 @@
 
 import re
 import socket
+import sqlite3
 import ssl
 import threading
+import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any, Literal
 
+import httpx2  # what openai asks with
 import openai
 from pydantic import BaseModel, ConfigDict
 
@@ -26,16 +30,56 @@ from podium.tools.judge.asking import (
 # radfact-lite pins these too; a server that does not support one of them says so once, and is not sent it again.
 _PINNED = {"temperature": 0, "reasoning_effort": "low"}
 _REMINDER = "The last answer did not follow the JSON schema. Answer with JSON that follows it, and nothing else."
-_RESUME = "Answers so far are in the cache: run it again to ask the rest."
 
+_RESUME = "Answers so far are in the cache: run it again to ask the rest."
 _BROKE_SCHEMA = "answer not in the requested form"
 _QUOTA = "insufficient_quota"
+_MOST_BYTES = 1_000_000  # of one answer
+_MOST_TOKENS = 100_000_000  # of one question or answer
+_LONGEST_WAIT = 60  # seconds that a server may ask for; after more, the client decides
 _GIVE_UP_AFTER = 20  # questions in a row without an answer
 _FENCE = re.compile(r"(`{3,}|~{3,})[\w-]*")
 
 
 class _BrokeSchema(Exception):
     """The answer is not JSON, or does not follow the schema."""
+
+
+class _Bounded(httpx2.SyncByteStream):
+    """The bytes of an answer, as long as they are few and in time: the client's own limit is for each of its parts."""
+
+    def __init__(self, stream: Any, seconds: float) -> None:
+        self._stream, self._until = stream, time.monotonic() + seconds
+
+    def __iter__(self) -> Iterator[bytes]:
+        left = _MOST_BYTES
+        for part in self._stream:
+            left -= len(part)
+            if left < 0:
+                raise httpx2.ReadError("too large")
+            if time.monotonic() > self._until:
+                raise httpx2.ReadTimeout("too slow")
+            yield part
+
+    def close(self) -> None:
+        self._stream.close()
+
+
+def bounded_client(*, timeout: float, **options: Any) -> openai.OpenAI:
+    """A client whose answers are bounded in size and time, and that waits for a minute at most before it asks again."""
+
+    def bound(response: httpx2.Response) -> None:
+        response.stream = _Bounded(response.stream, timeout)
+        response.headers.pop("content-encoding", None)  # it was asked not to compress: what it did is not unpacked
+        for header, second in (("retry-after", 1), ("retry-after-ms", 1000)):
+            with suppress(ValueError):
+                if 0 < float(response.headers.get(header, 0)) <= _LONGEST_WAIT * second:
+                    continue
+            response.headers.pop(header, None)
+
+    http_client = openai.DefaultHttpxClient(event_hooks={"response": [bound]})
+    plain = {"Accept-Encoding": "identity"}
+    return openai.OpenAI(timeout=timeout, http_client=http_client, default_headers=plain, **options)
 
 
 class Judge:
@@ -77,7 +121,11 @@ class Judge:
         with self._lock:
             self._failures_in_a_row.clear()
         answer = JudgeReply(content=content, day=datetime.now(UTC).date().isoformat())
-        self._cache.put(key, answer)
+        try:
+            self._cache.put(key, answer)
+        except sqlite3.Error as error:  # what cannot be kept would be paid for again
+            self.stop()
+            raise JudgeStopped(f"The judge's cache cannot be written: {error}. {_RESUME}") from None
         return answer
 
     def _ask_until_answered(self, messages: Sequence[Message], response_format: ResponseFormat) -> dict[str, Any]:
@@ -112,14 +160,13 @@ class Judge:
                 if not rejected:
                     raise
                 self._unsupported.update(rejected)
-            except (openai.APIResponseValidationError, ValueError):  # the body is not JSON
+            except (openai.APIResponseValidationError, ValueError, RecursionError):  # the body is not JSON, or too deep
                 self._meter.answered(prompt_tokens=0, answer_tokens=0)
                 raise _BrokeSchema from None
         usage = getattr(completion, "usage", None)
-        self._meter.answered(
-            prompt_tokens=getattr(usage, "prompt_tokens", None) or 0,
-            answer_tokens=getattr(usage, "completion_tokens", None) or 0,
-        )
+        given = (getattr(usage, name, None) for name in ("prompt_tokens", "completion_tokens"))
+        tokens = [each if isinstance(each, int) and 0 < each < _MOST_TOKENS else 0 for each in given]
+        self._meter.answered(prompt_tokens=tokens[0], answer_tokens=tokens[1])
         try:
             text = completion.choices[0].message.content
             return parse_reply(text, schema_name=response_format["json_schema"]["name"])

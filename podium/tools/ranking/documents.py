@@ -6,16 +6,16 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar, get_args
 
 from podium.challenges import challenge_from_settings
 from podium.challenges.challenge import AnyChallenge
 from podium.challenges.settings import KIND_NAMES
-from podium.errors import ConfigurationError, UsageError
-from podium.figures import Figures, agrees
+from podium.errors import ConfigurationError, UsageError, listed
+from podium.figures import Figures, get, holds, leaves
 from podium.metrics.declaration import Scoreboard
 from podium.platform.leaderboard import Column, column
-from podium.platform.metrics_file import METRICS_FILE, Counts, MetricsFile, read_metrics
+from podium.platform.metrics_file import METRICS_FILE, Counts, MetricsFile, Status, read_metrics
 from podium.platform.privacy import are_anonymous
 from podium.platform.sealing import open_box, read_key
 from podium.readers.files import escape_for_display
@@ -57,7 +57,8 @@ class TeamFile:
     label: str
     content: MetricsFile
     absent: Mapping[str, frozenset[str]] = field(default_factory=dict)
-    ground_truth: str = ""  # a digest, known from sealed rows
+    ground_truth: str = ""  # digests, known from sealed rows
+    submission: str = ""
 
     @property
     def cases(self) -> frozenset[str]:
@@ -93,6 +94,7 @@ def read_cohorts(
         number = f"{len(broken)} files or folders are not results of a team. " if len(broken) > 1 else ""
         advice = " --skip-broken ranks the others." if files else ""
         raise UsageError(f"{number}{' '.join(broken.values())}{advice}")
+    _refuse_equal_boxes(files)
     if key is not None:
         secret_key = read_key(key)
         files = [_unsealed(file, secret_key) for file in files]
@@ -213,41 +215,28 @@ def _unsealed(file: TeamFile, secret_key: bytes) -> TeamFile:
     """The file with all rows, the exact aggregates and the digest of its ground truth.
 
     Raises UsageError where the file has no sealed rows, they cannot be opened or belong to another file, or the
-    published figures differ from the sealed ones. Figures that offline tools have added since are kept.
+    published figures are not those that were published.
     """
-    content, label = file.content, file.label
+    content, label, given = file.content, file.label, file.content.aggregates
     if content.sealed is None:
         raise UsageError(f"{label} has no sealed rows, so --key opens nothing there.")
     found = open_box(content, secret_key=secret_key, label=label)
-    wrong = next(_differing(found.aggregates, content.aggregates), None)
+    wrong = next(
+        (path for path, value in leaves(found.published) if not holds(given, path) or get(given, path) != value), None
+    )
     if wrong is not None:
         raise UsageError(f"{label} has a different aggregates.{wrong} than its sealed rows: one of them was replaced.")
-    if len(found.results) != content.counts.expected:
-        raise UsageError(f"{label} expects {content.counts.expected} cases, but {len(found.results)} are sealed.")
-    added = {row.case: row.metrics for row in content.results}
-    rows = [row.model_copy(update={"metrics": {**added.get(row.case, {}), **row.metrics}}) for row in found.results]
-    exact = {"results": rows, "aggregates": _merged(content.aggregates, found.aggregates)}
-    return replace(file, content=content.model_copy(update=exact), ground_truth=found.ground_truth)
+    exact = content.model_copy(update={"results": found.results, "aggregates": found.aggregates})
+    return replace(file, content=exact, ground_truth=found.ground_truth, submission=found.submission)
 
 
-def _differing(inside: Figures, outside: Figures, path: str = "") -> Iterator[str]:
-    """The paths of published figures that differ from the sealed ones; figures of few cases are sealed only."""
-    for key, value in inside.items():
-        if key not in outside:
-            continue
-        other = outside[key]
-        if isinstance(value, Mapping):
-            yield from _differing(value, other if isinstance(other, Mapping) else {}, f"{path}{key}.")
-        elif not isinstance(other, int | float) or not agrees(float(other), float(value)):
-            yield f"{path}{key}"
-
-
-def _merged(published: Figures, exact: Figures) -> dict[str, Any]:
-    merged: dict[str, Any] = dict(published)
-    for key, value in exact.items():
-        other = merged.get(key)
-        merged[key] = _merged(other, value) if isinstance(value, Mapping) and isinstance(other, Mapping) else value
-    return merged
+def _refuse_equal_boxes(files: Sequence[TeamFile]) -> None:
+    """Two evaluations never give the same box, not even of the same submission."""
+    boxes: dict[str, TeamFile] = {}
+    for file in files:
+        other = boxes.setdefault(file.content.sealed, file) if file.content.sealed else file
+        if other is not file:
+            raise UsageError(f"{other.label} and {file.label} have the same sealed rows: one of them was copied.")
 
 
 # Files that do not belong together
@@ -314,10 +303,11 @@ def _refuse_cases(files: Sequence[TeamFile]) -> None:
     _refuse_difference(files, "expects this number of cases:", lambda file: f"'{file.content.counts.expected}'")
     for file in files:
         counts, rows = file.content.counts, file.content.results
-        is_sum = counts.scored + counts.failed + counts.missing == counts.expected
+        counted = {status: getattr(counts, status) for status in get_args(Status)}
+        is_sum = sum(counted.values()) == counts.expected
         if not is_sum or (rows and Counts.of(rows, unmatched=counts.unmatched) != counts):
             raise UsageError(
-                f"{file.label} counts {counts.scored} scored, {counts.failed} failed and {counts.missing} missing of "
+                f"{file.label} counts {listed([f'{number} {status}' for status, number in counted.items()])} of "
                 f"{counts.expected} cases, which is not what its rows give, or no sum: it was changed."
             )
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from podium.challenges.board import RankingRule
 from podium.errors import UsageError, did_you_mean
-from podium.figures import Figures, agrees, finite_number, get, put
+from podium.figures import Figures, agrees, finite_number, get, holds, put
 from podium.metrics import Floats
 from podium.metrics.aggregation import CohortValues
 from podium.metrics.declaration import CaseMetric
@@ -21,6 +21,8 @@ from podium.platform.metrics_file import CaseResult
 from podium.platform.privacy import are_anonymous
 from podium.tools.ranking.documents import Cohort, Rules, TeamFile
 from podium.tools.ranking.schemes import CaseTable, RankingOptions, case_table
+
+_CHANGED = "it was changed after it was written, or written by another version"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,7 +52,10 @@ class Facts:
 
     def in_order(self, teams: Sequence[int]) -> "Facts":
         """The facts with the teams in this order."""
-        tables = {name: replace(table, values=table.values[list(teams)]) for name, table in self.tables.items()}
+        tables = {
+            name: replace(table, values=table.values[list(teams)], reasons=table.reasons[list(teams)])
+            for name, table in self.tables.items()
+        }
         return replace(
             self,
             files=[self.files[team] for team in teams],
@@ -75,9 +80,12 @@ class Facts:
 
 
 def gather_facts(cohort: Cohort[Any], options: RankingOptions) -> Facts:
-    """Raises UsageError where a chosen metric is not in the files, or a figure is not a number."""
+    """Raises UsageError where a chosen metric is not in the files, a figure is not a number, or a file lacks a figure
+    that it was written with."""
     challenge: Rules = cohort.challenge
     files, rule = cohort.files, challenge.ranking
+    for file in files:
+        _refuse_lacking_figures(file, challenge)
     adjusted = challenge.among({file.team: file.content.aggregates for file in files})
     cases = sorted(row.case for row in cohort.files[0].content.results)
     rows = [{row.case: row for row in file.content.results} for file in files]
@@ -88,7 +96,8 @@ def gather_facts(cohort: Cohort[Any], options: RankingOptions) -> Facts:
             for file, team in zip(files, rows, strict=True)
         ]
         if any(value is not None for team in values for value in team):
-            tables[metric.name] = case_table(metric, values)
+            reasons = [[team[case].undefined.get(metric.name, "") for case in cases] for team in rows]
+            tables[metric.name] = case_table(metric, values, reasons)
     chosen = [_metric_name(name, challenge) for name in options.metrics]
     for given, name in zip(options.metrics, chosen, strict=True):
         if name not in tables:
@@ -120,6 +129,24 @@ def figure_at(figures: Figures, path: str) -> float | None:
         return finite_number(get(figures, path))
     except (KeyError, TypeError):
         return None
+
+
+def _refuse_lacking_figures(file: TeamFile, challenge: Rules) -> None:
+    """Rows have the figures of all other rows of their file, undefined ones as null, and aggregates the figures that
+    the rules need: without them, no published figure could be computed again."""
+    for figure in challenge.scoreboard.given:
+        if figure.known:
+            known = figure_at(file.content.aggregates, figure.known)
+            lacking = figure.known if known is None else figure.path if known else None
+            if lacking and figure_at(file.content.aggregates, lacking) is None:
+                raise UsageError(f"{file.label} lacks aggregates.{lacking}: {_CHANGED}.")
+    for metric in challenge.scoreboard.all_metrics:
+        without = [row.case for row in file.content.results if not holds(row.metrics, metric.name)]
+        if without and len(without) < len(file.content.results):
+            raise UsageError(
+                f"{file.label}: the case '{without[0]}' lacks the figure '{metric.name}', which other cases have: "
+                f"{_CHANGED}."
+            )
 
 
 def _case_figure(file: TeamFile, row: CaseResult, path: str) -> float | None:
@@ -157,6 +184,15 @@ def replicate_figures(facts: Facts, resamples: Resamples) -> dict[str, Floats]:
     A path is left out where the figure does not come from the cases, and where a team's rows do not contain everything
     that it is computed from, as with anonymous rows.
     """
+    return {
+        path: np.stack([*drawn.values()], axis=1)
+        for path, drawn in _figures_by_team(facts, resamples).items()
+        if len(drawn) == len(facts.files)
+    }
+
+
+def _figures_by_team(facts: Facts, resamples: Resamples) -> dict[str, dict[int, Floats]]:
+    """Dotted path to the replicates of every team whose rows contain everything that the figure is computed from."""
     board = facts.challenge.scoreboard
     columns = (*facts.challenge.offline_columns(), *facts.challenge.columns())
     criteria = facts.rule.criteria if facts.rule else ()
@@ -175,12 +211,11 @@ def replicate_figures(facts: Facts, resamples: Resamples) -> dict[str, Floats]:
         own = {path: values[:, number] for path, values in means.items()}
         rows_in_order = [rows[case].metrics for case in facts.cases]
         by_team.append(CohortValues(board, rows_in_order, resamples, {**known, **own}, groups))
-    found = {}
-    for path in paths:
-        if board.resolved(path) not in given:
+    found: dict[str, dict[int, Floats]] = {path: {} for path in paths if board.resolved(path) not in given}
+    for path, drawn in found.items():
+        for team, values in enumerate(by_team):
             with suppress(KeyError, TypeError, ValueError):  # a row may be any JSON object
-                drawn = [np.broadcast_to(values[path], (resamples.replicates,)) for values in by_team]
-                found[path] = np.stack(drawn, axis=1)
+                drawn[team] = np.broadcast_to(values[path], (resamples.replicates,))
     return found
 
 
@@ -191,7 +226,7 @@ def with_recomputed_figures(facts: Facts) -> Facts:
     """The facts with every column recomputed from the rows: published figures may be rounded.
 
     Raises UsageError, naming file, figure and values, where an aggregate differs from what the rows give, or a row has
-    a figure outside the range of its metric. Figures that the rows are not sufficient for are not checked.
+    a figure outside the range of its metric. Figures that no team's rows are sufficient for are not checked.
     """
     for table in facts.tables.values():
         metric = table.metric
@@ -204,15 +239,18 @@ def with_recomputed_figures(facts: Facts) -> Facts:
     if not facts.cases:
         return facts
     again: list[dict[str, Any]] = [deepcopy(dict(aggregates)) for aggregates in facts.aggregates]
-    for path, values in replicate_figures(facts, Resamples.whole(len(facts.cases))).items():
-        for team, expected in enumerate(values[0].tolist()):
+    for path, found in _figures_by_team(facts, Resamples.whole(len(facts.cases))).items():
+        for team in range(len(facts.files)) if found else ():  # else no team's rows contain what it is computed from
             published = figure_at(facts.aggregates[team], path)
-            if published is None or math.isnan(expected):  # undefined over these cases: a rule sets the figure
-                continue
-            if not agrees(published, expected):
+            expected = float(found[team][0]) if team in found else None
+            if published is None or (expected is not None and math.isnan(expected)):
+                continue  # undefined over these cases: a rule sets the figure
+            if expected is None or not agrees(published, expected):
+                given = (
+                    "are not sufficient, unlike those of other teams" if expected is None else f"give {expected:.10g}"
+                )
                 raise UsageError(
-                    f"{facts.labels[team]} has aggregates.{path} = {published:.10g}, but its rows give "
-                    f"{expected:.10g}: it was changed after it was written, or written by another version."
+                    f"{facts.labels[team]} has aggregates.{path} = {published:.10g}, but its rows {given}: {_CHANGED}."
                 )
             put(again[team], path, expected)
     return replace(facts, aggregates=again)
@@ -229,13 +267,12 @@ def _refuse_changed_rows(facts: Facts) -> None:
             if math.isnan(value):
                 continue
             try:
-                expected = metric.from_row(row.metrics)
+                expected = metric.from_row(row.metrics, is_missing=row.lacks(metric.uses))
             except (KeyError, TypeError, ValueError):  # anonymous rows do not have everything it is made of
                 continue
             if expected is None or not agrees(float(value), expected):
                 given = "no value" if expected is None else f"{expected:.10g}"
                 raise UsageError(
                     f"{facts.labels[team]}: '{metric.name}' of the case '{row.case}' is {value:.10g}, but the "
-                    f"row's other figures give {given}: it was changed after it was written, or written by "
-                    "another version."
+                    f"row's other figures give {given}: {_CHANGED}."
                 )

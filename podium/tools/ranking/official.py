@@ -65,17 +65,17 @@ def apply_rule(rule: RankingRule, figures: Mapping[str, Floats]) -> SchemeOutcom
 
 def rank_by_case(facts: Facts, rule: RankingRule, resamples: Resamples) -> SchemeOutcome:
     """Every team gets a position in every case by every metric of the rule; the mean of all positions decides, then the
-    tie-breaks. A case where no team has a value of a metric is left out of that metric."""
+    tie-breaks. A case that teams are not compared in by a metric (`CaseTable.defined`) is left out of that metric."""
     total, count = np.zeros((resamples.replicates, len(facts.teams))), np.zeros((resamples.replicates, 1))
     for name, criterion in zip(rule.case_metrics, rule.criteria, strict=True):
         if name not in facts.tables:
             raise MissingFigure(f"{facts.labels[0]} has no per-case values of '{name}', which teams are ranked by.")
         table = facts.tables[name]
-        values = rounded(table.values[:, table.defined], criterion.decimals)
+        values = rounded(table.compared, criterion.decimals)
         kept = resamples.only(table.defined)
         total += kept.total(case_positions(values, criterion.direction).T)
         count += kept.sizes[:, None]
-    mean = np.round(total / np.maximum(count, 1), 9)  # rounded so that equal means tie
+    mean = total / np.maximum(count, 1)
     breaks = rule_figures(replace(rule, criteria=()), facts.aggregates, facts.labels)
     return SchemeOutcome.of([RankedFigure(mean, *MEAN_POSITION)], _compared(rule.tie_breaks, breaks))
 
@@ -122,6 +122,7 @@ class ArenaFile(BaseModel):
 
     ratings: dict[str, Rating]
     decided_by: str = ""
+    tied_groups: bool = False
     teams: tuple[ArenaTeamPart, ...] = ()
     votes: Count | None = None
     raters: Count | None = None
@@ -150,13 +151,13 @@ def read_arena(path: Path, *, ranks: Mapping[str, float], places: int) -> ArenaF
     return arena
 
 
-def arena_section(arena: ArenaFile, teams: Sequence[str], options: RankingOptions) -> Arena:
+def arena_section(arena: ArenaFile, teams: Sequence[str]) -> Arena:
     """The arena's part of a ranking; `teams` in the order of the final table."""
     standings = {team.name: team.model_dump(exclude={"name"}) for team in arena.teams}
     nothing = dict.fromkeys(ArenaTeamPart.model_fields.keys() - {"name"})
     return Arena(
         decided_by=arena.decided_by,
-        ties_broken=options.break_arena_ties,
+        tied_groups=arena.tied_groups,
         votes=arena.votes,
         raters=arena.raters,
         cases=arena.cases,
@@ -188,9 +189,9 @@ class Official:
 
 
 def official_ranking(facts: Facts, options: RankingOptions) -> Official:
-    """Finalists are all teams ranked within the arena's number of places. Its groups, or its ratings where it has no
-    groups or ties are broken, reorder the finalists, and all other teams stay behind them. Organisers may admit fewer
-    teams, but never a team before a better one."""
+    """Finalists are all teams ranked within the arena's number of places. Its ratings, or under `tied_groups`
+    its groups, reorder the finalists, and all other teams stay behind them. Organisers may admit fewer teams, but never
+    a team before a better one."""
     rule = facts.rule
     if rule is None:
         raise MissingFigure("A table of scores has no official rule.")
@@ -209,12 +210,13 @@ def official_ranking(facts: Facts, options: RankingOptions) -> Official:
     ratings = np.array([arena.ratings.get(team, np.nan) for team in facts.teams])
     rated = ~np.isnan(ratings)
     decided = np.maximum(ranks, 1 + np.count_nonzero(rated))
-    groups = {team.name: team.group for team in arena.teams}
-    if options.break_arena_ties or not groups:
-        decided[rated] = positions([(ratings[rated], "higher")])
-    else:
-        by_group = np.array([groups[team] for team in facts.teams if team in arena.ratings], dtype=np.float64)
-        decided[rated] = positions([(by_group, "lower")])
+    scores = arena.ratings
+    if arena.tied_groups or options.tied_groups:
+        if not arena.teams:
+            raise UsageError(f"{options.arena} has no groups, so --tied-groups cannot be used.")
+        arena = arena.model_copy(update={"tied_groups": True})
+        scores = {team.name: -float(team.group) for team in arena.teams}
+    decided[rated] = positions([(np.array([scores[team] for team in facts.teams if team in scores]), "higher")])
     return Official(
         rule=rule, outcome=replace(outcome, ranks=decided[None]), finalists=rated, arena=arena, ratings=ratings
     )

@@ -12,8 +12,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
+from typing import get_args
 
 from podium.errors import UsageError
+from podium.platform.metrics_file import Status
 from podium.tools.ranking.prose import sentences
 from podium.tools.ranking.result import Consensus, Intervals, Ranking, Row, Stability, json_text, ranking_to_json
 from podium.tools.ranking.wording import (
@@ -30,7 +32,10 @@ from podium.tools.ranking.wording import (
     unscored_words,
 )
 
+_UNFINISHED = f".unfinished.{os.uname().nodename}."  # and the number of the process
+Ends = Sequence[tuple[int, int] | None]  # [team], of ranks
 CsvColumn = tuple[str, Sequence[object]]  # its name, and a cell per team
+_OF_CLAIMS = ("false_claim", "agreement", "resolvable", "cases_needed", "permutation_p")
 
 # The final table.
 
@@ -45,6 +50,7 @@ class TableColumn:
     spreads      [team], standard deviations, which the page shows where there is no interval
     decimals     of figures on the page and in LaTeX
     remarks      [team], which the page shows as warnings below the cells
+    notes        [team], instead of an interval below the cell
     kind         the CSS class of the column
     is_optional  left out where the terminal is too narrow
     """
@@ -57,6 +63,7 @@ class TableColumn:
     spreads: Row | None = None
     decimals: int = 0
     remarks: Sequence[str] = ()
+    notes: Sequence[str] = ()
     kind: str = ""
     is_optional: bool = False
 
@@ -69,7 +76,7 @@ class TableColumn:
         return self.intervals[team] if self.intervals else None
 
     def interval_text(self, team: int) -> str:
-        return interval_words(self.interval(team), self.decimals)
+        return self.notes[team] if self.notes else interval_words(self.interval(team), self.decimals)
 
     def text(self, team: int, *, nothing: str = NOTHING, dash: str = " to ") -> str:
         """The cell without its interval."""
@@ -87,7 +94,7 @@ class TableColumn:
 
 
 def table_columns(ranking: Ranking) -> list[TableColumn]:
-    """Score, interval of the rank, probability of winning, group, scored cases, and the headline columns."""
+    """Score, interval of the rank, share of resamples won, group, scored cases, and the headline columns."""
     teams, deciding, stability = ranking.teams, ranking.deciding, ranking.deciding.stability
     scores, replicates = tuple(team.score for team in teams), ranking.methods.bootstraps
     undefined = [deciding.undefined_replicates if team.score_interval else 0 for team in teams]
@@ -102,12 +109,13 @@ def table_columns(ranking: Ranking) -> list[TableColumn]:
         )
     ]
     if stability:
-        columns += _stability_columns(stability, ranking.methods.confidence, cases=len(ranking.cases))
+        tests = ranking.claims.rank_intervals if ranking.claims else ()
+        columns += _stability_columns(stability, ranking.methods.confidence, cases=len(ranking.cases), tests=tests)
     if any(team.group is not None for team in teams):
         groups = [None if team.group is None else str(team.group) for team in teams]
         columns.append(TableColumn("Group", groups, kind="group"))
     scored = [f"{team.scored}/{team.expected}" for team in teams]
-    unscored = [unscored_words(team.failed, team.missing) for team in teams]
+    unscored = [unscored_words(team.partial, team.failed, team.missing) for team in teams]
     columns.append(TableColumn("Cases scored", scored, "Scored", remarks=unscored))
     columns += [
         TableColumn(
@@ -139,11 +147,14 @@ def consensus_columns(consensus: Consensus) -> list[TableColumn]:
     return columns + [TableColumn(task, ranks) for task, ranks in zip(consensus.tasks, consensus.ranks, strict=True)]
 
 
-def _stability_columns(stability: Stability, confidence: float, *, cases: int) -> list[TableColumn]:
-    words = confidence_words(confidence)
+def _stability_columns(stability: Stability, confidence: float, *, cases: int, tests: Ends = ()) -> list[TableColumn]:
+    words, ranks = confidence_words(confidence), stability.rank_intervals
+    notes = [f"tests: {rank_range(each, ' to ')}" if each else "" for each in tests]
     return [
-        TableColumn(f"Rank, {words} interval", stability.rank_intervals, f"Rank {words}"),
-        TableColumn("Chance of winning", [chance(each, cases=cases) for each in stability.win_probabilities], "1st"),
+        TableColumn(f"Rank, {words} interval", ranks, f"Rank {words}", notes=notes),
+        TableColumn(
+            "Share of resamples won", [chance(each, cases=cases) for each in stability.win_probabilities], "1st"
+        ),
     ]
 
 
@@ -173,9 +184,12 @@ def _latex_cell(column: TableColumn, team: int) -> str:
 @contextmanager
 def written_at_once(output: Path) -> Iterator[Path]:
     """A new folder for all files of a ranking, moved to `output` when the context ends without an error: a run
-    that is killed leaves no part of a ranking there."""
-    building = output / f".unfinished.{os.getpid()}"
+    that is killed leaves no part of a ranking there, and the next one deletes its folder."""
+    building = output / f"{_UNFINISHED}{os.getpid()}"
     try:
+        for old in output.glob(f"{_UNFINISHED}*"):
+            if Path("/proc/self").exists() and not Path("/proc", old.name.removeprefix(_UNFINISHED)).exists():
+                shutil.rmtree(old, ignore_errors=True)
         building.mkdir(parents=True, exist_ok=True)
         yield building
         files = sorted(path for path in building.rglob("*") if path.is_file())
@@ -210,7 +224,8 @@ def ranking_csv(ranking: Ranking) -> str:
     """One line per team: the final table, the difference to the next team, every leaderboard column with its interval,
     and the rank under every scheme."""
     teams, differences = ranking.teams, {difference.better: difference for difference in ranking.differences}
-    following = [differences.get(team.name) for team in teams]
+    following, claims, nothing = [differences.get(team.name) for team in teams], ranking.claims, (None,) * len(teams)
+    worst = claims.worst_groups if claims else nothing
     columns: list[CsvColumn] = [
         ("rank", [team.rank for team in teams]),
         ("team", [_csv_safe(team.name) for team in teams]),
@@ -222,7 +237,11 @@ def ranking_csv(ranking: Ranking) -> str:
         ("difference_to_next", [each and each.difference for each in following]),
         *_ends("difference_", [each.interval if each else None for each in following]),
         ("probability_ahead_of_next", [each and each.probability_ahead for each in following]),
-        *((name, [getattr(team, name) for team in teams]) for name in ("expected", "scored", "failed", "missing")),
+        *((name, [each and getattr(each, name) for each in following]) for name in _OF_CLAIMS),
+        *_ends("rank_by_tests_", claims.rank_intervals if claims else nothing),
+        ("worst_group", [each and _csv_safe(each.group) for each in worst]),
+        ("worst_group_gap", [each and each.gap for each in worst]),
+        *((name, [getattr(team, name) for team in teams]) for name in ("expected", *get_args(Status))),
     ]
     for column in ranking.columns:
         columns.append((f"aggregates.{column.path}", column.values))

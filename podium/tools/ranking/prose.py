@@ -47,10 +47,12 @@ def _environment() -> "Environment":
         lstrip_blocks=True,
         auto_reload=False,
     )
-    filters: dict[str, Any] = {name: getattr(wording, name) for name in ("chance", "count", "figure", "fixed")}
+    filters: dict[str, Any] = {
+        name: getattr(wording, name) for name in ("chance", "column_decimals", "count", "figure", "fixed")
+    }
     filters |= {"confidence": wording.confidence_words, "latex": wording.latex_escape, "listed": listed, "zip": zip}
     environment.filters |= filters
-    names = ("FEW_CASES", "MARK", "MOST_UNDEFINED", "NO_VALUE", "unscored_words", "with_interval")
+    names = ("FEW_CASES", "MARK", "MOST_FALSE", "MOST_UNDEFINED", "NO_VALUE", "unscored_words", "with_interval")
     environment.globals |= {name: getattr(wording, name) for name in names}
     environment.globals |= {"MOST_TEAMS": MOST_TEAMS, "NARROW_BELOW": NARROW_BELOW, "OFFICIAL": OFFICIAL}
     return environment
@@ -89,7 +91,7 @@ def notes(facts: Facts, official: Official | None, ranking: Ranking, options: Ra
         places=rule.finalists if rule else None,
         is_rated=official is not None and official.ratings is not None,
         finalists=int(np.count_nonzero(official.finalists)) if official else 0,
-        incomplete=[team for team in ranking.teams if team.failed or team.missing],
+        incomplete=[team for team in ranking.teams if team.scored < team.expected],
         undefined_cases=[(title, number) for title, number in undefined.items() if number],
         missing_values={title: number for title, number in missing.items() if number},
     )

@@ -4,6 +4,7 @@ import os
 import platform
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +17,12 @@ from podium.errors import UsageError
 from podium.execution.executor import OverallProgress, no_progress
 from podium.figures import Figures
 from podium.metrics import Floats
+from podium.metrics.declaration import GROUPS, Metric
 from podium.metrics.resampling import Resamples
 from podium.platform.leaderboard import Column
 from podium.readers.files import escape_for_display
 from podium.tools.ranking.calibration import Calibration, read_calibration
+from podium.tools.ranking.comparisons import Comparison
 from podium.tools.ranking.documents import Cohort, read_cohorts
 from podium.tools.ranking.facts import Facts, figure_at, gather_facts, replicate_figures, with_recomputed_figures
 from podium.tools.ranking.official import (
@@ -37,6 +40,7 @@ from podium.tools.ranking.result import (
     AggregateColumn,
     Arena,
     CaseMetricResult,
+    Claims,
     Consensus,
     Difference,
     Intervals,
@@ -46,6 +50,7 @@ from podium.tools.ranking.result import (
     Significance,
     Team,
     Trouble,
+    WorstGroup,
     plain_row,
     plain_table,
 )
@@ -60,9 +65,9 @@ from podium.tools.ranking.schemes import (
     Scheme,
     SchemeOutcome,
     apply_scheme,
+    enough_replicates,
     exact_intervals,
-    neighbour_differences,
-    rank_groups,
+    positions_in_cases,
 )
 from podium.tools.ranking.statistics import (
     MOST_TEAMS,
@@ -142,6 +147,8 @@ def rank_all(cohorts: Sequence[Cohort[Any]], options: RankingOptions) -> list[Dr
     """Every cohort. Tasks of a table that have the same cases draw the same ones, so that what their figures share is
     kept; the others have seeds of their own."""
     seeds: dict[frozenset[str], int] = {}
+    fewest = min(len(cohort.files[0].cases) for cohort in cohorts)
+    options = replace(options, bootstraps=enough_replicates(options, cases=fewest))
     rankings = []
     for cohort in cohorts:
         seed = options.seed
@@ -155,6 +162,7 @@ def rank_with_replicates(cohort: Cohort[Any], options: RankingOptions) -> DrawnR
     """`rank` with the replicates. A table of scores has no official rule: the mean decides."""
     if options.scheme == OFFICIAL and cohort.challenge.ranking is None:
         options = replace(options, scheme=MEAN.name)
+    options = replace(options, bootstraps=enough_replicates(options, cases=len(cohort.files[0].cases)))
     facts = _in_final_order(with_recomputed_figures(gather_facts(cohort, options)), options)
     official = _official(facts, options)
     bootstrap = None
@@ -173,8 +181,9 @@ def rank_with_replicates(cohort: Cohort[Any], options: RankingOptions) -> DrawnR
     chosen = next(each for each in ranked if each.ranking.scheme == options.scheme)
     common, last = facts.files[0].content, len(facts.teams) + 1
     scheme_ranks = np.array([[rank or last for rank in each.ranking.ranks] for each in ranked])
-    arena = arena_section(official.arena, facts.teams, options) if official and official.arena else None
-    groups, differences = _comparisons(facts, chosen, arena if options.scheme == OFFICIAL else None, options)
+    arena = arena_section(official.arena, facts.teams) if official and official.arena else None
+    arena_decides = arena if options.scheme == OFFICIAL else None
+    groups, differences, claims = _comparisons(facts, chosen, bootstrap, arena_decides, options)
     columns = aggregate_columns(facts, arena, bootstrap, options)
     ranking = Ranking(
         challenge=common.challenge,
@@ -200,7 +209,7 @@ def rank_with_replicates(cohort: Cohort[Any], options: RankingOptions) -> DrawnR
             numpy_version=np.__version__,
             scipy_version=scipy.__version__,
             seed=options.seed,
-            bootstraps=options.bootstraps,
+            bootstraps=options.bootstraps or 0,
             confidence=options.confidence,
             alpha=options.alpha,
             quantile=options.quantile,
@@ -208,23 +217,71 @@ def rank_with_replicates(cohort: Cohort[Any], options: RankingOptions) -> DrawnR
         ),
         notes=(),
         calibration=_calibration(facts, options),
+        claims=claims,
     )
+    if claims:
+        ranking = replace(ranking, claims=replace(claims, sentences=sentences("claims", ranking=ranking)))
     methods = replace(ranking.methods, sentences=method_sentences(facts, ranking))
     ranking = replace(ranking, methods=methods, notes=notes(facts, official, ranking, options))
     return DrawnRanking(ranking=ranking, replicates=None if chosen.replicates is None else chosen.replicates.ranks)
 
 
 def _comparisons(
-    facts: Facts, chosen: Ranked, arena: Arena | None, options: RankingOptions
-) -> tuple[Groups, tuple[Difference, ...]]:
-    """The groups and the differences between neighbours. Where the arena decided, the groups are the arena's."""
+    facts: Facts, chosen: Ranked, bootstrap: Bootstrap | None, arena: Arena | None, options: RankingOptions
+) -> tuple[Groups, tuple[Difference, ...], Claims | None]:
+    """The groups, the differences between neighbours, and the claims. Where the arena decided, the groups are the
+    arena's."""
     nothing: tuple[None, ...] = (None,) * len(facts.teams)
     if arena is not None:
-        return (tuple(team.group if team else None for team in arena.teams), nothing), ()
-    if chosen.full is None or chosen.replicates is None:
-        return (nothing, nothing), ()
-    groups = rank_groups(chosen.full, chosen.replicates, cases=len(facts.cases), alpha=options.alpha)
-    return groups, neighbour_differences(facts.teams, chosen.full, chosen.replicates, confidence=options.confidence)
+        return (tuple(team.group if team else None for team in arena.teams), nothing), (), None
+    if chosen.full is None or chosen.replicates is None or bootstrap is None:
+        return (nothing, nothing), (), None
+    comparison = Comparison(
+        teams=facts.teams,
+        full=chosen.full,
+        replicates=chosen.replicates,
+        values=_case_scores(facts, chosen.full.scores[0], chosen.replicates.scores, bootstrap.resamples),
+        tables=facts.in_schemes,
+        resamples=bootstrap.resamples,
+        options=options,
+    )
+    return comparison.groups(), comparison.neighbours, comparison.claims(_worst_groups(facts))
+
+
+def _case_scores(facts: Facts, full: Floats, drawn: Floats, resamples: Resamples) -> Floats | None:
+    """`[team, case]` whose means are the scores, `full[team]` and `drawn[replicate, team]`: the values of a metric,
+    such as whether a class is correct, or positions by it. None where no values are, as with formulas, several metrics,
+    rounded scores and cases without a value."""
+    for table in facts.tables.values():
+        for values in (table.filled(), positions_in_cases(table).astype(np.float64)):
+            if len(drawn) == resamples.replicates and values.shape[1] == resamples.cases and np.isfinite(values).all():
+                same = partial(np.allclose, rtol=1e-9, atol=1e-12)
+                if same(values.mean(axis=1), full) and same(resamples.mean(values.T), drawn):
+                    return values
+    return None
+
+
+def _worst_groups(facts: Facts) -> list[WorstGroup | None]:
+    """[team], by the figure that alone decides, and where groups have none, by the first metric of the schemes."""
+    figures: list[tuple[str, Criterion | Metric]]
+    rule, figures = facts.rule, [(table.metric.mean_path, table.metric) for table in facts.in_schemes[:1]]
+    if rule is not None and len(rule.criteria) == 1 and not rule.by_case:
+        figures.insert(0, (facts.challenge.scoreboard.resolved(rule.criteria[0].path), rule.criteria[0]))
+    worst = ((_worst_group(aggregates, *each) for each in figures) for aggregates in facts.aggregates)
+    return [next(filter(None, of_team), None) for of_team in worst]
+
+
+def _worst_group(aggregates: Figures, path: str, figure: Criterion | Metric) -> WorstGroup | None:
+    """None unless two groups have the figure. A table of scores has the means of groups beside that of all cases."""
+    beside = aggregates.get(path.partition(".")[0])
+    groups = dict(beside.get(GROUPS, {})) if isinstance(beside, Mapping) else {}
+    groups |= {name: figure_at(figures, path) for name, figures in aggregates.get(GROUPS, {}).items()}
+    known, mean = {name: value for name, value in groups.items() if value is not None}, figure_at(aggregates, path)
+    if len(known) < 2 or mean is None:
+        return None
+    sign = 1 if figure.direction == "higher" else -1
+    group = min(known, key=lambda name: sign * known[name])
+    return WorstGroup(figure=figure.title, group=group, value=known[group], gap=sign * (mean - known[group]))
 
 
 def _in_final_order(facts: Facts, options: RankingOptions) -> Facts:
@@ -299,7 +356,9 @@ def _official_ranked(facts: Facts, official: Official, bootstrap: Bootstrap | No
     why_not = None if replicates is not None else _why_not(facts, bootstrap, rule.criteria)
     if official.ratings is not None:
         why_not = "The arena decides among the finalists, and resampling cases does not resample its votes."
-    return _ranked((OFFICIAL, "Official", rule.words), official.outcome, replicates, why_not, options)
+    return _ranked(
+        (OFFICIAL, "Official", rule.words), official.outcome, replicates, why_not, options, cases=len(facts.cases)
+    )
 
 
 def _general(scheme: Scheme, facts: Facts, bootstrap: Bootstrap | None, options: RankingOptions) -> Ranked:
@@ -310,9 +369,9 @@ def _general(scheme: Scheme, facts: Facts, bootstrap: Bootstrap | None, options:
     names = (scheme.name, scheme.title, words)
     full = _full(scheme, facts, options)
     if bootstrap is None:
-        return _ranked(names, full, None, _why_not(facts, bootstrap), options)
+        return _ranked(names, full, None, _why_not(facts, bootstrap), options, cases=len(facts.cases))
     replicates = apply_scheme(scheme, facts.in_schemes, bootstrap.resamples, options, facts.weights)
-    found = _ranked(names, full, replicates, None, options)
+    found = _ranked(names, full, replicates, None, options, cases=len(facts.cases))
     exact = exact_intervals(scheme, facts.in_schemes, options.confidence)
     if exact is None:
         return found
@@ -331,12 +390,14 @@ def _why_not(facts: Facts, bootstrap: Bootstrap | None, criteria: Sequence[Crite
     return f"{rows} do not contain everything the official score is computed from, so it cannot be recomputed."
 
 
-def _ranked(
+def _ranked(  # noqa: PLR0913  (what a ranking by one scheme is made of)
     names: tuple[str, str, str],
     full: SchemeOutcome,
     replicates: SchemeOutcome | None,
     why_not: str | None,
     options: RankingOptions,
+    *,
+    cases: int,
 ) -> Ranked:
     """With a reason in `why_not`, the replicates give intervals of the score but not of the rank."""
     name, title, words = names
@@ -350,7 +411,9 @@ def _ranked(
         score_direction=full.direction,
         ranks=tuple(full.ranks[0].tolist()),
         scores=plain_row(full.scores[0]),
-        score_intervals=None if replicates is None else percentile_intervals(replicates.scores, confidence=confidence),
+        score_intervals=None
+        if replicates is None
+        else percentile_intervals(replicates.scores, confidence=confidence, cases=cases),
         stability=None if ranks is None else stability(ranks, full.ranks[0], confidence=confidence),
         why_no_stability=why_not,
         undefined_replicates=0 if replicates is None else options.bootstraps - replicates.scores.shape[0],
@@ -383,7 +446,7 @@ def team_lines(facts: Facts, official: Official | None, deciding: SchemeRanking,
             troubles=tuple(
                 Trouble(case=case, status=rows[case].status, error=error)
                 for case in facts.cases
-                if (error := rows[case].error) is not None
+                if (error := rows[case].trouble) is not None
             ),
         )
         for number, (file, rank, rows) in enumerate(zip(facts.files, deciding.ranks, facts.rows, strict=True))
@@ -437,7 +500,7 @@ def known_figure(aggregates: Figures, column: Column) -> float | None:
 
 def _intervals(facts: Facts, column: Column, drawn: Floats, options: RankingOptions) -> Intervals:
     """None for a team whose figure is unknown. Medians over the cases that have a value have exact intervals."""
-    found = percentile_intervals(drawn, confidence=options.confidence)
+    found = percentile_intervals(drawn, confidence=options.confidence, cases=len(facts.cases))
     for table in facts.tables.values():
         if table.metric.median == column.path:
             cases = [values[~np.isnan(values)] for values in table.values]
@@ -468,7 +531,9 @@ def case_metrics(facts: Facts, bootstrap: Bootstrap | None, options: RankingOpti
             in_schemes=name in first,
             undefined_cases=int(np.count_nonzero(~table.defined)),
             means=plain_row(Resamples.whole(filled.shape[0]).mean(filled)[0]),
-            mean_intervals=None if drawn is None else percentile_intervals(drawn, confidence=options.confidence),
+            mean_intervals=None
+            if drawn is None
+            else percentile_intervals(drawn, confidence=options.confidence, cases=len(facts.cases)),
             values=plain_table(table.values),
         )
         found.append(result)
@@ -512,26 +577,28 @@ def consensus(rankings: Sequence[DrawnRanking], options: RankingOptions) -> Cons
     ]
     replicates, drawn_means = _by_mean_rank(np.stack(drawn)) if len(drawn) == len(rankings) else (None, None)
     kemeny, disagreements = kemeny_order(ranks) if len(names) <= MOST_TEAMS else (None, None)
-    confidence = options.confidence
+    confidence, cases = options.confidence, min(len(each.ranking.cases) for each in rankings)
     return Consensus(
         title=rankings[0].ranking.title,
         tasks=tuple(" ".join(each.ranking.division.values()) for each in rankings),
         teams=tuple(names),
         consensus_ranks=tuple(full.tolist()),
         mean_ranks=tuple(means.tolist()),
-        mean_rank_intervals=None if drawn_means is None else percentile_intervals(drawn_means, confidence=confidence),
+        mean_rank_intervals=None
+        if drawn_means is None
+        else percentile_intervals(drawn_means, confidence=confidence, cases=cases),
         ranks=tuple(tuple(row) for row in ranks.tolist()),
         task_taus=plain_row(tau_b(ranks, full)),
         kemeny=None if kemeny is None else tuple(names[team] for team in kemeny),
         kemeny_disagreements=disagreements,
         stability=None if replicates is None else stability(replicates, full, confidence=confidence),
         confidence=confidence,
-        cases=min(len(each.ranking.cases) for each in rankings),
+        cases=cases,
         sentences=sentences(
             "consensus",
             first=rankings[0].ranking,
             tasks=len(rankings),
-            bootstraps=options.bootstraps,
+            bootstraps=rankings[0].ranking.methods.bootstraps,
             is_drawn=replicates is not None,
         ),
     )

@@ -24,8 +24,8 @@ from podium.tools.ranking.wording import Interval
 ARENA_PATH = "arena.rating"
 """The path of the column with the arena's ratings, where they decided."""
 
-NARROW_BELOW = 50
-"""Percentile intervals over fewer cases are too narrow."""
+NARROW_BELOW = 20
+"""Rare failures may be missing from fewer cases, whatever the method of an interval."""
 
 Intervals = tuple[Interval | None, ...]  # [team]
 IntervalKind = Literal["percentile", "binomial"]
@@ -37,7 +37,7 @@ Matrix = tuple[Row, ...]
 
 @dataclass(frozen=True, kw_only=True)
 class Trouble(Strict):
-    """A failed or missing case, with the error message its team was given."""
+    """A case that is not scored in full, with the message that its team was given."""
 
     case: str
     status: Status
@@ -52,7 +52,7 @@ class Team(Strict):
     score      what this scheme ranks by, in its own unit and direction
     group      1 for the teams that do not differ from the best one, 2 for those that do not differ from the best of the
                others, and so on; None without a bootstrap, and for a team without a score
-    group_p    p-value against the group's best team after Holm's adjustment; None for that team itself
+    group_p    p-value against the group's best team, adjusted over all pairs; None for that team itself
     tied_with  the other teams that share the rank
     finalist   goes on to the arena, or was in it, where the challenge has one
     """
@@ -67,6 +67,7 @@ class Team(Strict):
     finalist: bool
     expected: int
     scored: int
+    partial: int
     failed: int
     missing: int
     unmatched: int
@@ -171,11 +172,16 @@ class SchemeRanking(Strict):
 
 @dataclass(frozen=True, kw_only=True)
 class Difference(Strict):
-    """Two neighbours of the final table.
+    """Two teams compared; figures in the unit of the score. None below where a score is missing, or of a single case.
 
-    difference         the better team's score minus the other's, in the unit of the score
+    difference         the better team's score minus the other's
     interval           of the difference, over the same drawn cases for both teams
     probability_ahead  the share of replicates in which the better team is ahead, an equal rank counting half
+    false_claim        the probability that the team is in truth not better, by the method of `Claims`
+    agreement          the correlation of the teams' figures over cases; None where the score is no mean over cases
+    resolvable         the smallest difference that a paired test over these cases finds with a power of 80 %
+    cases_needed       to resolve the difference; None where it is 0, or needs more than a million
+    permutation_p      the share of random swaps of the teams per case that give at least this difference of ranks
     """
 
     better: str
@@ -183,6 +189,53 @@ class Difference(Strict):
     difference: float | None
     interval: Interval | None
     probability_ahead: float
+    false_claim: float | None = None
+    agreement: float | None = None
+    resolvable: float | None = None
+    cases_needed: int | None = None
+    permutation_p: float | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class VarianceShares(Strict):
+    """What explains the variance of a metric that teams are ranked by, as shares that sum to one."""
+
+    metric: str
+    case: float
+    team: float
+    residual: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class WorstGroup(Strict):
+    """The group of cases with a team's worst figure, and how much worse than over all cases that is."""
+
+    figure: str
+    group: str
+    value: float
+    gap: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Claims(Strict):
+    """What can be claimed of the teams.
+
+    method           of the probability of a false claim: a t distribution of the differences of two teams over cases,
+                     their shares of correct cases, or the share of replicates
+    pairs            every team and the next one (`differences`), then the winner and every other one
+    rank_intervals   [team], from 1 + the teams significantly better to all but those significantly worse (paired tests,
+                     Holm's adjustment over all pairs); None without a score
+    worst_groups     [team]; None where cases have no groups
+    variance_shares  of every metric that teams are ranked by
+    sentences        [team]
+    """
+
+    method: Literal["t", "shares", "bootstrap"]
+    pairs: tuple[Difference, ...]
+    rank_intervals: tuple[tuple[int, int] | None, ...]
+    worst_groups: tuple[WorstGroup | None, ...]
+    variance_shares: tuple[VarianceShares, ...]
+    sentences: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -215,12 +268,12 @@ class Arena(Strict):
     """The arena that decided among the finalists.
 
     decided_by   the name of the rating; empty where the file does not name it
-    ties_broken  whether teams of the same group were nevertheless ordered by their ratings
+    tied_groups  whether the teams of a group share its rank
     teams        [team], None for teams that were not in the arena
     """
 
     decided_by: str
-    ties_broken: bool
+    tied_groups: bool
     votes: int | None
     raters: int | None
     cases: int | None
@@ -256,6 +309,7 @@ class Ranking(Strict):
     not_resampled         titles of columns that do not come from the cases, such as the time
     scheme_taus           [scheme][scheme], Kendall's tau-b between the full rankings of two schemes, in their order
     calibration           of the judge by the arena's votes, where it was given
+    claims                None without a bootstrap, with a single team or case, and where an arena decided
     notes                 sentences: what could not be done, what an organiser should check
     """
 
@@ -280,6 +334,7 @@ class Ranking(Strict):
     methods: Methods
     notes: tuple[str, ...]
     calibration: Calibration | None = None
+    claims: Claims | None = None
 
     def __repr__(self) -> str:
         best = ", ".join(f"{team.rank} {team.name}" for team in self.teams[:3])

@@ -1,35 +1,32 @@
-"""The general ranking schemes, what an organiser may choose, and teams compared by the score that decides.
+"""The general ranking schemes, and what an organiser may choose.
 
 Each scheme is written once for any number of replicates; the original data count as one. A scheme ranks by one metric;
 with several metrics it ranks by each and then by the mean of the positions.
 """
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import pairwise
 from pathlib import Path
 from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import stdtr
 
 from podium.execution.executor import ProgressFactory, no_progress
 from podium.metrics import Floats
 from podium.metrics.declaration import Direction, Metric
-from podium.metrics.resampling import Resamples
-from podium.tools.ranking.result import Difference, Intervals
+from podium.metrics.resampling import Resamples, expanded_tail
+from podium.tools.ranking.result import Intervals
 from podium.tools.ranking.statistics import (
     Ranks,
     case_positions,
-    holm,
     holm_over_pairs,
     mean_positions,
     median_interval,
     pairwise_p,
-    percentile_interval,
     positions,
     share_of_significant_wins,
 )
@@ -47,12 +44,13 @@ class RankingOptions:
     scheme            what the final table follows: `official`, `platform`, or a general scheme
     metrics           per-case metrics for the general schemes instead of those the challenge declares
     weights           of the positions by these metrics; 1 for metrics that are not named
+    bootstraps        replicates; by default as many as the intervals need (`enough_replicates`)
     confidence        of every interval
     alpha             the level of every test
     quantile          of the cases, for `quantile-then-rank`: 0.05 asks how a team does in its worst twentieth
     platform_method   instead of the one in the challenge's phase settings
     arena             arena.json, whose ratings decide among the finalists
-    break_arena_ties  order the teams of one arena group by their ratings instead of giving them the same rank
+    tied_groups       teams of one arena group share its rank, as they do where the arena was closed with that option
     calibration       calibration.json of the judge, for the page
     progress          how the progress of long work is shown
     """
@@ -60,37 +58,60 @@ class RankingOptions:
     scheme: str = OFFICIAL
     metrics: tuple[str, ...] = ()
     weights: Mapping[str, float] = field(default_factory=dict)
-    bootstraps: int = 1000
+    bootstraps: int | None = None
     seed: int = 0
     confidence: float = 0.95
     alpha: float = 0.05
     quantile: float = 0.05
     platform_method: PlatformMethod | None = None
     arena: Path | None = None
-    break_arena_ties: bool = False
+    tied_groups: bool = False
     calibration: Path | None = None
     progress: ProgressFactory = no_progress
 
 
+def enough_replicates(options: RankingOptions, *, cases: int) -> int:
+    """As requested; otherwise 1,000, and up to 20,000 where the ends of an expanded percentile interval need more: at
+    least 20 replicates beyond each end are expected, in full thousands (4,000 for 8 cases at 95 %)."""
+    if options.bootstraps is not None:
+        return options.bootstraps
+    needed = 20 / max(expanded_tail(options.confidence, cases), 1e-3)
+    return 1000 * max(1, math.ceil(needed / 1000))
+
+
 @dataclass(frozen=True, kw_only=True)
 class CaseTable:
-    """One metric of all teams: `values[team, case]` as in the files, NaN where a team has no value."""
+    """One metric of all teams: `values[team, case]` as in the files, NaN where a team has no value, and `reasons` why,
+    "" where that is not known."""
 
     metric: Metric
     values: Floats
+    reasons: NDArray[np.str_]
 
     @property
     def defined(self) -> NDArray[np.bool_]:
-        """The cases where at least one team has a value.
+        """The cases that teams are compared in: at least one has a value, or is right that there is nothing to find.
 
-        Where no team has one, the metric is undefined (such as Dice with an empty reference) and the case is left out.
-        Where some team has one, it counts as missing for the teams without one.
+        Where no team has one, or all are right, the metric is undefined and the case is left out; so it is where the
+        reference is empty and predictions of it are not counted.
         """
-        return np.asarray(~np.isnan(self.values).all(axis=0))
+        is_right = self.reasons == "both_empty"
+        has_value = ~np.isnan(self.values) | (is_right & ~is_right.all(axis=0))
+        return np.asarray(has_value.any(axis=0) & ~(self.reasons == "reference_empty").any(axis=0))
+
+    @property
+    def compared(self) -> Floats:
+        """The defined cases; NaN is behind every value. Who is right that there is nothing to find has the best value
+        of the metric, or where that is infinite, of the case."""
+        values, reasons = self.values[:, self.defined], self.reasons[:, self.defined]
+        is_higher = self.metric.direction == "higher"
+        best = self.metric.highest if is_higher else self.metric.lowest
+        of_case = np.nan_to_num((np.fmax if is_higher else np.fmin).reduce(values, axis=0))
+        return np.where(reasons == "both_empty", best if math.isfinite(best) else of_case, values)
 
     def filled(self) -> Floats:
-        """The defined cases, with the worst value of the metric where a value is missing."""
-        values = self.values[:, self.defined]
+        """The values that are compared, with the worst value of the metric where one is missing."""
+        values = self.compared
         return np.where(np.isnan(values), self.metric.worst, values)
 
     def gains(self) -> Floats:
@@ -98,9 +119,13 @@ class CaseTable:
         return self.filled() if self.metric.direction == "higher" else -self.filled()
 
 
-def case_table(metric: Metric, rows: Sequence[Sequence[float | None]]) -> CaseTable:
-    """From `rows[team][case]`, None where a team has no value."""
-    return CaseTable(metric=metric, values=np.array(rows, dtype=np.float64).reshape(len(rows), -1))
+def case_table(
+    metric: Metric, rows: Sequence[Sequence[float | None]], reasons: Sequence[Sequence[str]] | None = None
+) -> CaseTable:
+    """From `rows[team][case]`, None where a team has no value, and the reasons in the same order."""
+    values = np.array(rows, dtype=np.float64).reshape(len(rows), -1)
+    why = np.full(values.shape, "") if reasons is None else np.array(reasons, dtype=np.str_).reshape(values.shape)
+    return CaseTable(metric=metric, values=values, reasons=why)
 
 
 ScoreFunction = Callable[[CaseTable, Resamples, RankingOptions], Floats]
@@ -137,11 +162,11 @@ def _low_quantile(table: CaseTable, resamples: Resamples, options: RankingOption
 
 
 def _mean_position(table: CaseTable, resamples: Resamples, _: RankingOptions) -> Floats:
-    return resamples.only(table.defined).mean(_positions_in_cases(table).T)
+    return resamples.only(table.defined).mean(positions_in_cases(table).T)
 
 
 def _median_position(table: CaseTable, resamples: Resamples, _: RankingOptions) -> Floats:
-    return _quantile(0.5, _positions_in_cases(table).astype(np.float64), resamples.only(table.defined))
+    return _quantile(0.5, positions_in_cases(table).astype(np.float64), resamples.only(table.defined))
 
 
 def _wins(table: CaseTable, resamples: Resamples, options: RankingOptions, *, adjusted: bool = False) -> Floats:
@@ -153,13 +178,13 @@ def _quantile(share: float, by_team: Floats, resamples: Resamples) -> Floats:
     return np.stack([resamples.quantiles(values, [share])[0] for values in by_team], axis=1)
 
 
-def _positions_in_cases(table: CaseTable) -> Ranks:
-    return case_positions(table.values[:, table.defined], table.metric.direction)
+def positions_in_cases(table: CaseTable) -> Ranks:
+    return case_positions(table.compared, table.metric.direction)
 
 
 def exact_intervals(scheme: Scheme, tables: Sequence[CaseTable], confidence: float) -> Intervals | None:
     """Of the scores of a scheme that ranks by medians of one metric; None for others."""
-    of_cases = {"median-then-rank": CaseTable.filled, "rank-then-median": _positions_in_cases}.get(scheme.name)
+    of_cases = {"median-then-rank": CaseTable.filled, "rank-then-median": positions_in_cases}.get(scheme.name)
     if of_cases is None or len(tables) != 1:
         return None
     return tuple(median_interval(values, confidence=confidence) for values in of_cases(tables[0]))
@@ -232,76 +257,3 @@ def apply_scheme(
             found.append(RankedFigure(scheme.score(table, resamples, options), direction, title, weight))
             progress.advance()
     return SchemeOutcome.of(found)
-
-
-# Teams compared by the score that decides: neighbours in the table, and groups of teams that do not differ.
-
-
-def neighbour_differences(
-    teams: Sequence[str], full: SchemeOutcome, replicates: SchemeOutcome, *, confidence: float
-) -> tuple[Difference, ...]:
-    """Every team compared with the next one, in the order of the final table."""
-    found = []
-    for number, (better, worse) in enumerate(pairwise(teams)):
-        difference, drawn = _difference(full, replicates, number, number + 1)
-        first, second = replicates.ranks[:, number], replicates.ranks[:, number + 1]
-        found.append(
-            Difference(
-                better=better,
-                worse=worse,
-                difference=difference if np.isfinite(difference) else None,
-                interval=percentile_interval(drawn, confidence=confidence),
-                probability_ahead=float(np.where(first == second, 0.5, first < second).mean()),
-            )
-        )
-    return tuple(found)
-
-
-def _difference(full: SchemeOutcome, replicates: SchemeOutcome, first: int, second: int) -> tuple[float, Floats]:
-    """Of the scores of two teams, and in every replicate; two infinite worst values have none."""
-    with np.errstate(invalid="ignore"):
-        drawn = replicates.scores[:, first] - replicates.scores[:, second]
-        return float(full.scores[0, first] - full.scores[0, second]), drawn
-
-
-def rank_groups(
-    full: SchemeOutcome, replicates: SchemeOutcome, *, cases: int, alpha: float
-) -> tuple[tuple[int | None, ...], tuple[float | None, ...]]:
-    """The group of every team (from 1), in the order of the final table, and the adjusted p-value against the group's
-    first team, which itself has None. A team without a finite score is in no group.
-
-    The best team is the anchor of the first group. A team that does not differ from it at `alpha`, after Holm's
-    adjustment over all comparisons with this anchor, belongs to its group; the best team outside is the next anchor.
-    """
-    left = np.flatnonzero(np.isfinite(full.scores[0])).tolist()
-    groups: list[int | None] = [None] * full.scores.shape[1]
-    adjusted: list[float | None] = [None] * len(groups)
-    group = 0
-    while left:
-        group += 1
-        anchor, *others = left
-        groups[anchor] = group
-        p = np.array([paired_p(full, replicates, anchor, other, cases=cases) for other in others])
-        for other, value in zip(others, holm(p).tolist(), strict=True):
-            if value > alpha:
-                groups[other], adjusted[other] = group, value
-        left = [team for team in others if groups[team] is None]
-    return tuple(groups), tuple(adjusted)
-
-
-def paired_p(full: SchemeOutcome, replicates: SchemeOutcome, first: int, second: int, *, cases: int) -> float:
-    """Two-sided p-value of the difference of two teams: t = difference / bootstrap standard error, n - 1 degrees of
-    freedom.
-
-    The standard error is the standard deviation of the paired differences over the replicates times sqrt(n / (n - 1)):
-    for a mean over n cases this is the paired t test, apart from the noise of the draws. 1 where there is no evidence:
-    one case, equal scores, infinite scores. Replicates without a value are left out.
-    """
-    difference, drawn = _difference(full, replicates, first, second)
-    drawn = drawn[~np.isnan(drawn)]
-    if cases < 2 or difference == 0 or not np.isfinite(difference) or not drawn.size or not np.isfinite(drawn).all():
-        return 1.0
-    error = float(drawn.std()) * (cases / (cases - 1)) ** 0.5
-    if error == 0:
-        return 0.0
-    return float(2 * stdtr(cases - 1, -abs(difference) / error))

@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import bdtr, ndtr
+from scipy.special import bdtr, ndtr, stdtr
 
 from podium.metrics import Floats
 from podium.metrics.declaration import Direction
-from podium.metrics.resampling import Resamples
+from podium.metrics.resampling import Resamples, expanded_tail
 from podium.tools.ranking.result import Intervals, Stability, Taus
 from podium.tools.ranking.wording import Interval
 
@@ -23,6 +23,8 @@ DrawCounts = NDArray[np.unsignedinteger[Any]]
 MOST_TEAMS = 12
 """Up to how many teams the Kemeny order is found: it takes 2^n steps."""
 
+_DIGITS = 12  # significant ones, in which scores are compared
+_POWERS = np.array([float(f"1e{power}") for power in range(23)])
 _COMPARISONS_AT_ONCE = 2**24
 _RANK_SUMS_AT_ONCE = 2**16  # few enough to stay in a processor's cache
 
@@ -32,10 +34,11 @@ _RANK_SUMS_AT_ONCE = 2**16  # few enough to stay in a processor's cache
 def positions(keys: Sequence[tuple[Floats, Direction]]) -> Ranks:
     """Positions along the last axis by the first key, among its equals by the second, and so on.
 
-    A position is one more than the number of teams that are better. NaN never outranks a value and is never outranked:
-    where no team has a figure, all share the first position.
+    A position is one more than the number of teams that are better. Keys are compared after rounding (`significant`),
+    so that equal means tie. NaN never outranks a value and is never outranked: where no team has a figure, all share
+    the first position.
     """
-    signed = [key if direction == "higher" else -key for key, direction in keys]
+    signed = [significant(key if direction == "higher" else -key) for key, direction in keys]
     shape = np.broadcast_shapes(*(key.shape for key in signed))
     teams = shape[-1]
     rows = [np.broadcast_to(key, shape).reshape(math.prod(shape[:-1]), teams) for key in signed]
@@ -51,10 +54,23 @@ def positions(keys: Sequence[tuple[Floats, Direction]]) -> Ranks:
     return ranks.reshape(shape)
 
 
+def significant(values: Floats) -> Floats:
+    """Rounded to 12 significant digits: (.1, .1, .4) and (.1, .2, .3) have the same mean, but floats that differ.
+
+    Powers of ten up to 10^22 are exact floats, so one division gives the float nearest to the rounded decimal. Values
+    below 1e-11 or above 1e33, for which that does not hold, stay as they are.
+    """
+    size = np.abs(values)
+    inside = (size >= 1e-11) & (size < 1e33)
+    places = _DIGITS - 1 - np.floor(np.log10(np.where(inside, size, 1.0))).astype(np.int64)
+    up, down = _POWERS[np.maximum(places, 0)], _POWERS[np.maximum(-places, 0)]
+    return np.where(inside, np.rint(np.where(inside, values, 0.0) * up / down) / up * down, values)
+
+
 def mean_positions(ranks: Sequence[Ranks], weights: Sequence[float]) -> Floats:
-    """The weighted mean of several positions, rounded to 9 decimals so that equal means tie."""
+    """The weighted mean of several positions."""
     total = sum(weight * rank for weight, rank in zip(weights, ranks, strict=True))
-    return np.asarray(np.round(np.asarray(total, dtype=np.float64) / sum(weights), 9))
+    return np.asarray(total, dtype=np.float64) / sum(weights)
 
 
 def case_positions(values: Floats, direction: Direction) -> Ranks:
@@ -162,13 +178,13 @@ def _tie_terms(group_sizes: DrawCounts) -> Floats:
 
 
 def holm(p: Floats) -> Floats:
-    """Holm's adjustment along the last axis; NaN stays NaN and counts as a test.
+    """Holm's adjustment along the last axis; NaN stays NaN and is not counted as a test.
 
     The i-th smallest of m is multiplied by m - i + 1, made non-decreasing, and capped at 1.
     """
-    tests = p.shape[-1]
+    tests = np.count_nonzero(~np.isnan(p), axis=-1, keepdims=True)
     order = np.argsort(p, axis=-1, kind="stable")  # NaN comes last
-    stepped = np.take_along_axis(p, order, axis=-1) * (tests - np.arange(tests))
+    stepped = np.take_along_axis(p, order, axis=-1) * (tests - np.arange(p.shape[-1]))
     stepped = np.minimum(np.maximum.accumulate(stepped, axis=-1), 1.0)
     adjusted = np.empty_like(p)
     np.put_along_axis(adjusted, order, stepped, axis=-1)
@@ -245,15 +261,45 @@ def kemeny_order(ranks: Ranks) -> tuple[list[int], int]:
 # What the replicates of a bootstrap say.
 
 
-def percentile_interval(replicates: Floats, *, confidence: float) -> Interval | None:
-    """The central part of the replicates, linearly interpolated; None where there are none or an end is infinite.
+def max_t_p(differences: Floats, resamples: Resamples) -> Floats:
+    """Two-sided p-values of the means of `differences[pair, case]`, adjusted over all pairs; 1 for a single case.
+
+    Studentised bootstrap: t_b = (mean_b - mean) / se_b with the standard error of the replicate; p is the share of the
+    replicates whose largest |t_b| over the pairs is at least the pair's own |t|, and never below that of the paired t
+    test. A replicate without spread (the same difference throughout) gives its pair no t_b.
+    Source: J. Romano and M. Wolf, Stepwise multiple testing as formalized data snooping, Econometrica 73, 2005.
+    """
+    cases, means = differences.shape[1], differences.mean(axis=1)
+    if cases < 2:
+        return np.ones(len(differences))
+    centred = differences - means[:, None]
+    errors = np.sqrt((centred * centred).sum(axis=1) / (cases - 1) / cases)
+    errors[errors < 1e-12 * np.abs(means)] = 0.0
+    largest = np.zeros(resamples.replicates)
+    step, counts = max(1, _COMPARISONS_AT_ONCE // resamples.replicates), resamples.counts.astype(np.float64)
+    spread = np.flatnonzero(errors)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        for start in range(0, spread.size, step):
+            part = centred[spread[start : start + step]].T
+            shift = counts @ part / cases
+            variance = (counts @ (part * part) / cases - shift * shift) / (cases - 1)
+            size = np.where(variance > 1e-24 * (part * part).mean(axis=0), np.abs(shift) / np.sqrt(variance), 0.0)
+            np.maximum(largest, size.max(axis=1), out=largest)
+        t = np.where(means == 0, 0.0, np.abs(means) / errors)
+    share = 1 - np.searchsorted(np.sort(largest), t, side="left") / largest.size
+    return np.asarray(np.maximum(share, 2 * stdtr(cases - 1, -t)))
+
+
+def percentile_interval(replicates: Floats, *, confidence: float, cases: int) -> Interval | None:
+    """The expanded percentile interval (`expanded_tail`) of a figure over this many resampled cases, linearly
+    interpolated; None where there are no replicates or an end is infinite.
 
     Replicates without a value (no case of a group was drawn) are left out.
     """
     defined = replicates[~np.isnan(replicates)]
     if not defined.size:
         return None
-    tail = (1 - confidence) / 2
+    tail = expanded_tail(confidence, cases)
     if np.isinf(defined).any():  # nothing can be interpolated between a number and infinity
         low, high = np.quantile(defined, tail, method="lower"), np.quantile(defined, 1 - tail, method="higher")
     else:
@@ -261,9 +307,9 @@ def percentile_interval(replicates: Floats, *, confidence: float) -> Interval | 
     return (float(low), float(high)) if np.isfinite([low, high]).all() else None
 
 
-def percentile_intervals(replicates: Floats, *, confidence: float) -> Intervals:
+def percentile_intervals(replicates: Floats, *, confidence: float, cases: int) -> Intervals:
     """One interval per team from `replicates[replicate, team]`."""
-    return tuple(percentile_interval(column, confidence=confidence) for column in replicates.T)
+    return tuple(percentile_interval(column, confidence=confidence, cases=cases) for column in replicates.T)
 
 
 def median_interval(values: Floats, *, confidence: float) -> Interval | None:

@@ -14,6 +14,9 @@ NOTHING = "–"
 NO_VALUE = "no value"
 """Written where a team should have a figure and has none."""
 
+MOST_FALSE = 0.05
+"""The probability of a false claim above which it is not safe."""
+
 MARK = "†"
 MOST_UNDEFINED = 0.05
 """The share of undefined replicates from which on an interval is marked."""
@@ -134,9 +137,10 @@ def confidence_words(confidence: float) -> str:
 # Phrases.
 
 
-def unscored_words(failed: int, missing: int) -> str:
-    """`5 failed, 1 missing`; empty where all cases are scored."""
-    return ", ".join(f"{number} {what}" for number, what in ((failed, "failed"), (missing, "missing")) if number)
+def unscored_words(partial: int, failed: int, missing: int) -> str:
+    """`2 partial, 5 failed, 1 missing`; empty where all cases are scored."""
+    counted = {"partial": partial, "failed": failed, "missing": missing}
+    return ", ".join(f"{number} {what}" for what, number in counted.items() if number)
 
 
 def count(number: int, one: str, many: str | None = None) -> str:

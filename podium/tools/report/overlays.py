@@ -27,6 +27,7 @@ from podium.metrics.overlap import bounding_box
 from podium.platform.privacy import pseudonym
 from podium.platform.submission import open_submission
 from podium.readers.files import SafeFile, list_files
+from podium.readers.formats.headers import with_crosses
 from podium.sandbox.client import decoders
 from podium.tools.ranking.wording import count, figure
 from podium.tools.report.png import data_address, grey_levels, grey_window, png_file, reduced
@@ -274,15 +275,15 @@ def packed_volume(volume: LabelledVolume) -> dict[str, Any]:
     for code, numbers in enumerate(members.values(), start=1):
         codes[np.isin([volume.prediction[part], volume.reference[part]], numbers)] = code
     image = None if volume.image is None else volume.image[part]
-    axes = np.reshape(geometry.direction, (3, 3)) * geometry.spacing if geometry else np.eye(3)
+    axes = geometry.axes * geometry.spacing if geometry else np.eye(3)
     first = np.array([start for start, _ in reversed(ends)])
-    corner = np.array(geometry.origin if geometry else (0.0,) * 3) + axes @ first
+    corner = np.array((geometry and geometry.origin) or (0.0,) * 3) + axes @ first
     to_ras = np.array([[-1], [-1], [1]])  # ITK's axes run to the left and to the back
     matrix = np.column_stack([axes * steps[::-1], corner]) * to_ras
-    cropped = _by_axis([stop - start for start, stop in ends])
-    words = [f"{cropped} of {_by_axis(shape)} voxels around all labels"] if cropped != _by_axis(shape) else []
+    cropped, every = (with_crosses(sizes[::-1]) for sizes in ([stop - start for start, stop in ends], shape))
+    words = [f"{cropped} of {every} voxels around all labels"] if cropped != every else []
     if steps.max() > 1:
-        words.append(f"one of every {_by_axis(steps)}")
+        words.append(f"one of every {with_crosses(steps[::-1])}")
     return {
         "title": volume.title,
         "size": list(codes.shape[:0:-1]),
@@ -295,11 +296,6 @@ def packed_volume(volume: LabelledVolume) -> dict[str, Any]:
         },
         "part": ", ".join(words),
     }
-
-
-def _by_axis(numbers: Sequence[int] | NDArray[Any]) -> str:
-    """`columns × rows × slices`."""
-    return " × ".join(str(number) for number in reversed(numbers))
 
 
 def _packed(values: NDArray[np.uint8]) -> str:

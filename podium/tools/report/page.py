@@ -166,7 +166,8 @@ def write_report(report: Report, path: Path) -> None:
     """The page at `path`, whose folder is created if needed, and the figures as SVG and PDF in a folder beside it."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(report.page, encoding="utf-8", newline="\n")
+        with whole_file(path) as temporary:
+            temporary.write_text(report.page, encoding="utf-8", newline="\n")
     except OSError as error:
         raise UsageError(f"The report cannot be written to {path}: {error.strerror}.") from None
     folder = path.parent / FIGURES_FOLDER

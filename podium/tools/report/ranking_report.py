@@ -44,8 +44,8 @@ from podium.tools.report.page import REPORT_FILE, Drawings, Exhibit, Report, Sec
 from podium.tools.report.tables import (
     arena_table,
     calibration_tables,
+    claims_table,
     consensus_table,
-    differences_table,
     final_table,
     settings_table,
     team_pages,
@@ -65,7 +65,7 @@ def ranking_report(ranking: Ranking, pictures: CasePictures | None = None) -> Re
     values = case_values(ranking)
     teams = Teams([team.name for team in ranking.teams], [team.rank for team in ranking.teams])
     figures = Drawings(teams)
-    stability, rule = [differences_table(ranking), _scheme_taus(ranking)], ranking.deciding.words
+    stability, rule = [claims_table(ranking), _scheme_taus(ranking)], ranking.deciding.words
     sections = [
         Section(
             *("ranking", "Ranking", "Ranking"),

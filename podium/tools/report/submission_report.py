@@ -4,7 +4,7 @@ import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 
@@ -105,9 +105,9 @@ def submission_report(file: TeamFile, challenge: AnyChallenge, pictures: CasePic
     )
     settings = settings_table(content.settings)
     sections.append(Section("methods", "Methods", "Methods", [methods], tables=[settings]))
-    numbers = {"Cases": counts.expected, "Scored": counts.scored, "Failed": counts.failed, "Missing": counts.missing}
+    numbers = {name.capitalize(): getattr(counts, name) for name in get_args(Status)}
     facts = [("Submission", file.team), ("Version", content.version)]
-    facts += [(name, f"{number:,}") for name, number in numbers.items()]
+    facts += [(name, f"{number:,}") for name, number in {"Cases": counts.expected, **numbers}.items()]
     about = {"kicker": "Submission report", "heading": content.title, "facts": facts}
     return render(figures, pictures.scripts, **about, sections=sections)
 
@@ -212,7 +212,7 @@ def _grid(grid: FigureGrid) -> Exhibit:
 
 
 def _cases(file: TeamFile, metrics: Sequence[Metric], pictures: Collection[str]) -> CasesOfTeam:
-    """Every case, failed and missing ones first, then the worst by the first metric."""
+    """Every case, failed, missing and partial ones first, then the worst by the first metric."""
     results = file.content.results
     order = list(range(len(results)))
     if metrics:
@@ -223,8 +223,8 @@ def _cases(file: TeamFile, metrics: Sequence[Metric], pictures: Collection[str])
             anchor=f"case-{number + 1}",
             case=results[number].case,
             status=results[number].status,
-            cells=[(figure(value_of(results[number], each)), results[number].status != "scored") for each in metrics],
-            words=" ".join([*filter(None, [results[number].error]), *results[number].warnings]),
+            cells=[(figure(value_of(results[number], each)), results[number].lacks(each.uses)) for each in metrics],
+            words=" ".join([*filter(None, [results[number].trouble]), *results[number].warnings]),
             picture=results[number].case in pictures,
         )
         for number in order[: max(1, MOST_CELLS // max(1, len(metrics)))]
@@ -237,7 +237,7 @@ def _cases(file: TeamFile, metrics: Sequence[Metric], pictures: Collection[str])
 
 
 def distribution(metric: Metric, cases: Sequence[tuple[str, Status, float | None]], *, column: int) -> Exhibit:
-    """A histogram over a strip of cases, with the values that the rules give failed and missing ones."""
+    """A histogram over a strip of cases, with the values that the rules give what is missing."""
     ordered = defined(value for _, _, value in cases)
     summary = summarise(ordered)
     heights, edges = np.histogram(ordered, bins=_BINS)  # equal values are in the middle one
@@ -251,7 +251,7 @@ def distribution(metric: Metric, cases: Sequence[tuple[str, Status, float | None
         number = count(int(summary["n"]), "case")
         finding = f"Median {figure(summary['median'])}, mean {figure(summary['mean'])} over {number}."
     unscored = sum(status != "scored" and value is not None for _, status, value in cases)
-    filled = f" {count(unscored, 'failed or missing case')} included." if unscored else ""
+    filled = f" {count(unscored, 'unscored or partial case')} included." if unscored else ""
     without = len(cases) - len(ordered)
     left_out = f" {count(without, 'case')} without a value left out." if without else ""
     caption = f"{finding} The line is the median, the diamond the mean.{filled}{left_out}"

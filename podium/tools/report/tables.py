@@ -15,6 +15,7 @@ from podium.tools.ranking.output import consensus_columns, table_columns
 from podium.tools.ranking.prose import paragraph
 from podium.tools.ranking.result import Arena, Consensus, Ranking, Team
 from podium.tools.ranking.wording import (
+    MOST_FALSE,
     NO_VALUE,
     NOTHING,
     Interval,
@@ -38,10 +39,6 @@ MOST_CELLS = 120_000
 """Of all tables of cases: with more, the page would be too large; each team's table then has its worst cases."""
 
 _MANY = 5  # at least this many numbers of one setting, such as a tolerance per label, share one row
-_WHY_SAME = (
-    ". An interval may exclude 0 within one group: groups compare a team with the best team of its group, and p is "
-    "adjusted (Holm) over all comparisons with that team, while an interval is of one pair alone"
-)
 
 
 def final_table(ranking: Ranking) -> dict[str, Any]:
@@ -72,29 +69,37 @@ def consensus_table(consensus: Consensus) -> dict[str, Any]:
     return {"columns": consensus_columns(consensus), "rows": rows, "note": note, "files": {"CSV": "consensus.csv"}}
 
 
-def differences_table(ranking: Ranking) -> Table | None:
-    """Every team compared with the next one."""
-    if not ranking.differences:
+def claims_table(ranking: Ranking) -> Table | None:
+    """Every team compared with the next one, then the winner with every other one."""
+    found = ranking.claims.pairs if ranking.claims else ranking.differences
+    if not found:
         return None
-    found, decimals = ranking.differences, column_decimals(team.score for team in ranking.teams)
-    teams = {team.name: team for team in ranking.teams}
+    cases, decimals = len(ranking.cases), column_decimals(team.score for team in ranking.teams)
+    teams, agreement = {team.name: team for team in ranking.teams}, [fixed(each.agreement, 2) for each in found]
     groups = [_group_words(teams[each.better], teams[each.worse], each.interval) for each in found]
-    explained = _WHY_SAME if any("p = " in words for words in groups) else ""
     return Table.of(
         {
             "Team": [each.better for each in found],
-            "Next team": [each.worse for each in found],
+            "Other team": [each.worse for each in found],
             f"Difference in {ranking.deciding.score_title}": [fixed(each.difference, decimals) for each in found],
             f"{confidence_words(ranking.methods.confidence)} interval": [
                 interval_words(each.interval, decimals) or NOTHING for each in found
             ],
-            "Probability of being ahead": [chance(each.probability_ahead, cases=len(ranking.cases)) for each in found],
+            "Resolvable": [fixed(each.resolvable, decimals) for each in found],
+            "Cases needed": [f"{each.cases_needed:,}" if each.cases_needed else NOTHING for each in found],
+            **({"Agreement": agreement} if any(each != NOTHING for each in agreement) else {}),
+            "False claim": [_claim_words(each.false_claim, cases) for each in found],
+            "p of swaps": [probability(each.permutation_p) for each in found],
             "Groups": groups,
         },
-        f"Every team compared with the next one over the same resampled cases{explained}",
-        title="Neighbours compared",
+        paragraph("claims_table", ranking=ranking, explained=any("p = " in words for words in groups)),
+        title="Claims",
         kind="names",
     )
+
+
+def _claim_words(false: float | None, cases: int) -> str:
+    return NOTHING if false is None else f"{chance(false, cases=cases)}{': not safe' if false > MOST_FALSE else ''}"
 
 
 def _group_words(better: Team, worse: Team, interval: Interval | None) -> str:
@@ -152,7 +157,7 @@ class CaseRow:
 
 @dataclass(frozen=True, kw_only=True)
 class CasesOfTeam:
-    """Every case of a team, failed and missing ones first, then the worst; `note` says which are left out."""
+    """Every case of a team, those that are not scored in full first, then the worst; `note` says which are left out."""
 
     team: int
     name: str
@@ -215,14 +220,14 @@ def _team_cases(ranking: Ranking, values: Sequence[CaseValues], row: int, pictur
 
 def shown_words(shown: int, number: int) -> str:
     """Empty where all cases are shown."""
-    words = "failed and missing ones, and the worst. ranking.json and metrics.json have all"
+    words = "failed, missing and partial ones, and the worst. ranking.json and metrics.json have all"
     return f"{shown:,} of {number:,} cases are shown: {words}." if shown < number else ""
 
 
 def bad_first(statuses: Sequence[str], values: Sequence[float | None], metric: Metric) -> list[int]:
-    """The numbers of the cases: failed, missing, then the worst; those without a value last."""
+    """The numbers of the cases: failed, missing, partial, then the worst; those without a value last."""
     sign = 1 if metric.direction == "higher" else -1
-    states = ("failed", "missing", "scored")
+    states = ("failed", "missing", "partial", "scored")
 
     def badness(case: int) -> tuple[int, bool, float]:
         value = values[case]

@@ -27,6 +27,7 @@ from podium.packages import SimpleITK as sitk
 from podium.platform.jobs import case_of
 from podium.readers.files import SafeFile
 from podium.readers.formats import VOLUME_ENDINGS
+from podium.readers.geometry import Geometry, Shape
 from podium.readers.volumes import read_mask_volume, read_volume
 from podium.sandbox.client import decoders, ensure_decoders
 from podium.tools.simulation.algorithms import OUTPUT_FOLDER, Algorithm, StepFailedError, find_algorithm
@@ -87,16 +88,32 @@ def _channel(images: Path, case: str, channel: str) -> Path:
     return found[0]
 
 
+def recorded_scribbles(root: Path, case: str) -> Sequence[Scribbles]:
+    """The recorded scribbles of a case by step; none at step 0 if it has no file. A file holds all points up to its
+    step. The organisers' folders have the name of the CT."""
+    files = {path.name: path for end in ("", _CHANNELS["ct"]) for path in (root / (case + end)).glob("iter_*.json")}
+    first = 0 if "iter_0_scribbles.json" in files else 1
+    names = [f"iter_{step}_scribbles.json" for step in range(first, first + len(files))]
+    if not files or {*names} != {*files}:
+        raise UsageError(f"--replay: '{case}' needs a folder with iter_1_scribbles.json and so on, without a gap.")
+    found = [*[Scribbles()] * first, *(read_scribbles(files[name]) for name in names)]
+    for step, (before, after) in enumerate(pairwise(found), start=1):
+        if {*before.tumor} - {*after.tumor} or {*before.background} - {*after.background}:
+            raise UsageError(f"--replay: step {step} of '{case}' lacks points of step {step - 1}; they accumulate.")
+    return found
+
+
 @dataclass(frozen=True, kw_only=True)
 class Plan:
     """The options for all cases; `spec` is the algorithm as on the command line, `strategy` is None to alternate by
-    case."""
+    case. `replay` holds recorded scribbles by case and step, which then decide the number of steps."""
 
     spec: str
     output: Path
     steps: int
     strategy: Strategy | None
     timeout_seconds: float
+    replay: Mapping[str, Sequence[Scribbles]] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -181,8 +198,11 @@ class CaseRun:
         self.case, self.plan, self.algorithm = case, plan, algorithm
         self.folder = plan.output / case.name
         self.strategy = plan.strategy or strategy_of(case.number)
-        labels = read_volume(case.reference).labels
-        self.reference: Mask = labels != 0
+        self.recorded = None if plan.replay is None else plan.replay[case.name]
+        self.steps = plan.steps if self.recorded is None else len(self.recorded)
+        volume = read_volume(case.reference)
+        self.reference: Mask = volume.labels != 0
+        self.geometry = volume.geometry
 
     def run(self) -> Iterator[StepOutcome]:
         """The outcomes of all steps; those of an earlier run are not run again."""
@@ -190,12 +210,14 @@ class CaseRun:
         outcomes = self._earlier()
         yield from tuple(outcomes)
         earlier = [path for step in range(len(outcomes)) if (path := find_prediction(self.folder, step)) is not None]
-        prediction = _read_mask(earlier[-1], shape=self.reference.shape) if earlier else None
+        prediction = _read_mask(earlier[-1], self.reference.shape, self.geometry) if earlier else None
         scribbles = read_scribbles(_scribbles_file(self.folder, len(outcomes) - 1)) if outcomes else Scribbles()
         with self.algorithm.case():
-            for step in range(len(outcomes), self.plan.steps):
+            for step in range(len(outcomes), self.steps):
+                if self.recorded is not None:
+                    scribbles = self.recorded[step]
                 # A failed step leaves nothing to correct.
-                if prediction is not None and self.reference.any() and outcomes[-1].status != "failed":
+                elif prediction is not None and self.reference.any() and outcomes[-1].status != "failed":
                     masks = {"prediction": _xyz(prediction), "reference": _xyz(self.reference)}
                     scribbles = scribbles.with_points(*correct(**masks, strategy=self.strategy))
                 outcome, found = self._step(step, scribbles)
@@ -207,7 +229,7 @@ class CaseRun:
 
     def _step(self, step: int, scribbles: Scribbles) -> tuple[StepOutcome, Mask | None]:
         write_scribbles(scribbles, _scribbles_file(self.folder, step))
-        if step > 0 and not self.reference.any():
+        if step > 0 and self.recorded is None and not self.reference.any():
             return self._repeat(step)
         started = time.monotonic()
         error: str | None = None
@@ -245,7 +267,7 @@ class CaseRun:
             write_scribbles(scribbles, folders.input / "lesion-clicks.json")
             invoke_seconds = self.algorithm.run(folders, timeout_seconds=self.plan.timeout_seconds)
             file = _only_image(folders.output)
-            volume = read_mask_volume(file, shape=self.reference.shape)
+            volume = read_mask_volume(file, shape=self.reference.shape, onto=self.geometry)
             target = self.folder / f"iter_{step}{_ending(file.name)}"
             with whole_file(target) as temporary:
                 shutil.copyfile(file.path, temporary)
@@ -274,17 +296,19 @@ class CaseRun:
                     f"'{self.folder}' was started with --{option} '{theirs}', not '{mine}'; give another --output."
                 )
         kept: list[StepOutcome] = []
-        for step, outcome in enumerate(outcomes[: self.plan.steps]):
+        for step, outcome in enumerate(outcomes[: self.steps]):
             there = outcome.status == "failed" or find_prediction(self.folder, step) is not None
-            if outcome.step != step or not there or not _scribbles_file(self.folder, step).is_file():
+            file = _scribbles_file(self.folder, step)
+            is_same = file.is_file() and (self.recorded is None or read_scribbles(file) == self.recorded[step])
+            if outcome.step != step or not there or not is_same:
                 break
             kept.append(outcome)
         # What the next step would have found in the cache is gone.
-        return [] if noted.get("has_cached") and len(kept) < self.plan.steps else kept
+        return [] if noted.get("has_cached") and len(kept) < self.steps else kept
 
     def _options(self) -> dict[str, str]:
         """The options that all steps of a case must share."""
-        return {"algorithm": self.plan.spec, "strategy": self.strategy}
+        return {"algorithm": self.plan.spec, "strategy": self.strategy if self.recorded is None else "replay"}
 
     def _remember(self, outcomes: Sequence[StepOutcome]) -> None:
         keys = ("step", "status", "seconds", "invoke_seconds", "dice", "error")
@@ -304,8 +328,8 @@ def find_prediction(folder: Path, step: int) -> Path | None:
     return next((path for path in candidates if path.is_file()), None)
 
 
-def _read_mask(path: Path, *, shape: tuple[int, ...] | None = None) -> Mask:
-    return read_mask_volume(SafeFile.inside(path.parent, path.name), shape=shape).labels.view(np.bool_)
+def _read_mask(path: Path, shape: Shape, onto: Geometry) -> Mask:
+    return read_mask_volume(SafeFile.inside(path.parent, path.name), shape=shape, onto=onto).labels.view(np.bool_)
 
 
 def _scribbles_file(folder: Path, step: int) -> Path:
@@ -357,13 +381,14 @@ def read_step(case: ImageCase, simulation: Path, number: int) -> Step:
     before = read_scribbles(_scribbles_file(folder, number - 1)) if number else Scribbles()
     prediction = find_prediction(folder, number)
     pet = sitk.ReadImage(str(case.pet))
+    volume = read_volume(case.reference)
     return Step(
         case=case.name,
         number=number,
         pet=sitk.GetArrayFromImage(pet),
         spacing=pet.GetSpacing(),
-        reference=read_volume(case.reference).labels != 0,
-        prediction=None if prediction is None else _read_mask(prediction),
+        reference=volume.labels != 0,
+        prediction=None if prediction is None else _read_mask(prediction, volume.shape, volume.geometry),
         scribbles=scribbles,
         new=Scribbles(scribbles.tumor[len(before.tumor) :], scribbles.background[len(before.background) :]),
     )

@@ -56,11 +56,13 @@ def write_scribbles(scribbles: Scribbles, path: Path) -> None:
 
 
 def read_scribbles(path: Path) -> Scribbles:
-    """Read what `write_scribbles` wrote; raises UsageError for any other content."""
+    """Read what `write_scribbles` or the organisers' own loop wrote; raises UsageError for any other content."""
     try:
-        entries = json.loads(path.read_text(encoding="utf-8"))["points"]
+        content = json.loads(path.read_text(encoding="utf-8"))
         points: dict[str, list[Point]] = {"tumor": [], "background": []}
-        for entry in entries:
+        if "points" not in content:  # the organisers': {"tumor": [[x, y, z], ...], "background": [...]}
+            content = {"points": [{"name": name, "point": point} for name in points for point in content[name]]}
+        for entry in content["points"]:
             x, y, z = (int(place) for place in entry["point"])
             points[entry["name"]].append((x, y, z))
     except (OSError, ValueError, KeyError, TypeError):

@@ -53,7 +53,10 @@ def test_pixels_whose_squares_would_overflow_cost_their_case(tmp_path: Path, pix
     plain = np.full((4, 6), 50.0)
     found = score(tmp_path, toml, {"a.mha": plain, "b.mha": plain}, {"a.mha": plain, "b.mha": plain * 0 + pixel})
     assert found["results"]["a"]["metrics"]["rmse"] == 0.0
-    assert found["results"]["b"]["error"] == "'b.mha' holds values beyond 1e+24."
+    assert (
+        found["results"]["b"]["error"]
+        == f"'b.mha' holds values from {pixel:g} to {pixel:g}; they must be between 0 and 100."
+    )
 
 
 @pytest.mark.parametrize("value", [None, True, "ten", [10], {"x": 1}, 1e400, "NaN"])
@@ -105,7 +108,8 @@ def test_tables_of_two_values_are_lost_one_by_one(tmp_path: Path) -> None:
     truth = {"p.csv": "case,age,sex\na,10,F\nb,20,M\n"}
     found = score(tmp_path, toml, truth, {"p.csv": "case,age,sex\na,10,F\nb,20,X\n"})
     assert found["results"]["a"]["status"] == "scored"
-    assert found["results"]["b"]["error"].endswith("is X; the classes are F, M.")
+    assert found["results"]["b"]["missing"]["sex"].endswith("is X; the classes are F, M.")
+    assert (found["aggregates"]["mae"]["mean"], found["aggregates"]["accuracy"]) == (0.0, 0.5)
 
 
 def test_a_risk_out_of_range_costs_its_case(tmp_path: Path) -> None:

@@ -139,7 +139,7 @@ def test_positions_by_case_names_figures_of_cases(tmp_path: Path) -> None:
     assert "'ranking.by' names 'r2', which is a figure of all cases together: here it must be one of" in error
 
 
-COHORT = '[[metrics]]\nkind = "pearson"\nof = "age"\nfailed = "exclude"\n[ranking]\nby = "pearson"\n'
+COHORT = '[[metrics]]\nkind = "pearson"\nof = "age"\nfailed = 50\n[ranking]\nby = "pearson"\n'
 AGES = {"one": ((1, 2, 9), (0, 0, 0)), "two": ((3, 2, 1), (0, 0, 0)), "flat": ((5, 5, 5), (0, 0, 0))}
 
 

@@ -34,7 +34,7 @@ from podium.challenges.lesions.scoring import LesionsCase
 from podium.checking import check
 from podium.cli import main
 from podium.execution.executor import Serial
-from podium.metrics.declaration import CaseMetric
+from podium.metrics.declaration import CaseMetric, Reason
 from podium.metrics.engines import MetricEngine
 from podium.metrics.surfaces import measure_surfaces
 from podium.tools.ranking.schemes import RankingOptions
@@ -63,7 +63,7 @@ def picture(*labels: int) -> NDArray[np.uint8]:
 
 def test_the_two_boxes(tmp_path: Path) -> None:
     toml = LIVER + metric("nsd", name="nsd_0", tolerance_mm=0) + metric("nsd", name="nsd_1", tolerance_mm=1.0)
-    toml += metrics("dice", "hd", "hd95", "assd", "masd", "volume_difference_ml")
+    toml += metrics("dice", "hd", "hd95", "assd", "masd") + metric("volume_difference_ml", failed="empty")
     found = score(tmp_path, toml, {"a.mha": cube(2)}, {"a.mha": cube(3)}, spacing=(2.0, 1.0, 1.0))
     figures = {name: value["liver"] for name, value in found["results"]["a"]["metrics"].items()}
     assert figures == pytest.approx(
@@ -152,20 +152,38 @@ def test_another_geometry(tmp_path: Path, rule: str, status: str, warnings: int)
 # Options of metrics
 
 
-@pytest.mark.parametrize(
-    ("kind", "expected", "without_b"),
-    [("dice", 2 * 4 / (8 + 12), 2 * 4 / (8 + 8)), ("iou", 4 / (8 + 12 - 4), 4 / (8 + 8 - 4))],
-)
-def test_pooled_counts_are_summed_first(tmp_path: Path, kind: str, expected: float, without_b: float) -> None:
+@pytest.mark.parametrize(("kind", "expected"), [("dice", 2 * 4 / (8 + 12)), ("iou", 4 / (8 + 12 - 4))])
+def test_pooled_counts_are_summed_first(tmp_path: Path, kind: str, expected: float) -> None:
     toml = LIVER + f'[[metrics]]\nkind = "{kind}"\nover = "pooled"\n[ranking]\nby = "{kind}.liver"\n'
     references = {"a.mha": picture(1, 1, 0), "b.mha": picture(1, 0, 0), "c.mha": picture(0, 0, 0)}
     predictions = {"a.mha": picture(1, 0, 0), "c.mha": picture(0, 0, 1)}
     found = score(tmp_path, toml, references, predictions)["aggregates"]
     # shared 4; predicted 4 + 0 + 4; reference 8 + 4 + 0: b is missing, and its voxels are missed
     assert found[kind]["liver"] == pytest.approx(expected)
-    without = toml.replace("pooled", 'pooled"\nfailed = "exclude')
-    found = score(tmp_path, without, references, predictions)["aggregates"]
-    assert found[kind]["liver"] == pytest.approx(without_b)
+
+
+@pytest.mark.parametrize(
+    ("unit", "dice", "iou"),
+    [
+        ("", 2 * (54 + 2 * 10) / (140 + 2 * 37), (54 + 2 * 10) / (86 + 2 * 27)),
+        ('unit = "voxels"\n', 2 * (54 + 10) / (140 + 37), (54 + 10) / (86 + 27)),
+    ],
+)
+def test_pooled_figures_sum_volumes_unless_told_otherwise(tmp_path: Path, unit: str, dice: float, iou: float) -> None:
+    """Voxels of case b are twice as large: 0.6916 by volume, as HECKTOR's organisers compute it, 0.7232 by voxels."""
+    tables = "".join(f'[[metrics]]\nkind = "{kind}"\nover = "pooled"\n{unit}' for kind in ("dice", "iou"))
+    truth = write_challenge(tmp_path / "challenge", LIVER + tables + '[ranking]\nby = "dice.liver"\n', {})
+    sizes = {"a": (54, 70, 70, 1.0), "b": (10, 19, 18, 2.0)}  # shared, predicted, reference, spacing
+    for case, (shared, predicted, reference, spacing) in sizes.items():
+        places = np.arange(160)
+        found = places < predicted
+        expected = (places >= predicted - shared) & (places < predicted - shared + reference)
+        for folder, mask in ((tmp_path / "p", found), (truth / "references", expected)):
+            write_file(folder / f"{case}.mha", mask.reshape(4, 5, 8).astype(np.uint8), spacing=(spacing, 1.0, 1.0))
+    found = evaluate(tmp_path / "p", truth, tmp_path / "out")["aggregates"]
+    assert found["dice"]["liver"] == pytest.approx(dice, abs=1e-12)
+    assert found["iou"]["liver"] == pytest.approx(iou, abs=1e-12)
+    assert round(dice, 4) == (0.7232 if unit else 0.6916)
 
 
 @pytest.mark.parametrize("boundary", ["voxels", "surface"])
@@ -200,15 +218,70 @@ def test_what_empty_masks_mean(tmp_path: Path, side: str, given: str | None, exp
 
 @pytest.mark.parametrize(
     ("failed", "expected"),
-    [("", math.hypot(3, 4)), ("failed = 7.5\n", 7.5), ('failed = "diagonal"\n', 5.0), ('failed = "exclude"\n', None)],
+    [
+        ("", math.hypot(3, 4)),
+        ("failed = 7.5\n", 7.5),
+        ('failed = "diagonal"\n', 5.0),
+        ('failed = "empty"\nprediction_empty = 3.0\n', 3.0),
+        ("prediction_empty = 3.0\n", 5.0),
+        ("prediction_empty = 8.0\n", 8.0),
+    ],
 )
-def test_what_a_missing_case_means(tmp_path: Path, failed: str, expected: float | None) -> None:
+def test_what_a_missing_case_means(tmp_path: Path, failed: str, expected: float) -> None:
     toml = LIVER + f'[[metrics]]\nkind = "hd"\n{failed}[ranking]\nby = "hd"\n'
     references = {"a.mha": picture(0, 1, 1), "b.mha": picture(0, 1, 1)}
     found = score(tmp_path, toml, references, {"a.mha": picture(0, 1, 1)})
     assert found["results"]["b"]["metrics"]["hd"]["liver"] == expected
-    assert found["aggregates"]["hd"]["liver"]["n"] == (1 if expected is None else 2)
-    assert found["aggregates"]["hd"]["liver"]["mean"] == pytest.approx((expected or 0) / 2)
+    assert found["aggregates"]["hd"]["liver"]["n"] == 2
+    assert found["aggregates"]["hd"]["liver"]["mean"] == pytest.approx(expected / 2)
+
+
+AORTA = ("arch", *(f"zone_{number}" for number in range(8)))
+
+
+def test_a_region_that_the_reference_lacks_is_excluded_in_a_missing_case_too(tmp_path: Path) -> None:
+    """As AortaSeg's organisers count it: 3 of 4 cases have the arch. With a 0 in the missing case, which lacks it too,
+    the arch had 4 values, and the mean of the regions was 0.659."""
+    reference, prediction = np.zeros((2, 9, 6), np.uint8), np.zeros((2, 9, 6), np.uint8)
+    for number in range(9):
+        reference[0, number, : 3 if number == 0 else 5] = number + 1
+        prediction[0, number, : 2 if number == 0 else 4] = number + 1
+    without_arch = np.where(reference == 1, 0, reference).astype(np.uint8)
+    toml = value(
+        "aorta",
+        "labels",
+        file="{case}.mha",
+        reference="{case}.mha",
+        labels={name: number for number, name in enumerate(AORTA, 1)},
+    )
+    toml += metric("dice", both_empty="exclude", reference_empty="exclude") + metrics(by="dice.region_mean")
+    references = {**dict.fromkeys(("a.mha", "b.mha", "c.mha"), reference), "d.mha": without_arch}
+    found = score(tmp_path, toml, references, dict.fromkeys(("a.mha", "b.mha", "c.mha"), prediction))
+    dice = found["aggregates"]["dice"]
+    assert (dice["arch"]["n"], dice["zone_0"]["n"]) == (3, 4)
+    assert round(dice["region_mean"], 3) == 0.681
+    assert round(dice["region_mean"] - dice["arch"]["mean"] / 4 / 9, 3) == 0.659
+    assert found["results"]["d"]["metrics"]["dice"]["arch"] is None
+    assert found["results"]["d"]["undefined"] == {"dice.arch": "reference_empty"}
+
+
+def test_a_figure_without_a_value_says_why(tmp_path: Path) -> None:
+    toml = ORGAN + "labels = { one = 1, two = 2 }\n"
+    toml += metric("lesions", match="iou", threshold=0.1, pairing="any", failed="empty")
+    toml += metric("dice", prediction_empty="exclude", reference_empty="exclude")
+    toml += metric("nsd", tolerance_mm=1.0, where="dice.{region} >= 0.9", otherwise="exclude")
+    toml += metrics(by="dice")
+    references = {"a.mha": picture(0, 1, 2), "b.mha": picture(0, 1, 0)}
+    predictions = {"a.mha": picture(0, 1, 0), "b.mha": picture(1, 1, 0)}
+    rows = score(tmp_path, toml, references, predictions)["results"]
+    assert rows["a"]["undefined"] == dict.fromkeys(
+        ("dice.two", "nsd.two", "lesions.two.precision", "lesions.two.sq"), "prediction_empty"
+    )
+    assert {name: why for name, why in rows["b"]["undefined"].items() if "lesions" not in name} == {
+        "nsd.one": "condition"
+    }
+    assert rows["b"]["undefined"]["lesions.two.f1"] == "both_empty"
+    assert "lesions.two.fp" not in rows["b"]["undefined"]
 
 
 def test_regions_tolerances_names_and_several_values(tmp_path: Path) -> None:
@@ -371,7 +444,7 @@ def test_order_and_titles_of_the_leaderboard(tmp_path: Path, capsys: pytest.Capt
 # An image that is compared within a mask of the organiser's, which is a reference-only value.
 
 WITHIN = (
-    value("ct", "image", file="{case}.mha", reference="{case}_ct.mha", within="body")
+    value("ct", "image", file="{case}.mha", reference="{case}_ct.mha", range=[0, 1000], within="body")
     + value("body", "labels", reference="{case}_mask.mha", labels={"body": 1})
     + metrics("mae")
 )
@@ -462,11 +535,12 @@ def test_the_bundled_challenges(name: str, expected: set[str]) -> None:
 NAME = "final_hd95_mm"
 
 
-def hd95(case: LesionsCase) -> float | None:
+def hd95(case: LesionsCase) -> float | Reason:
     """The 95th percentile of all voxels' distances to the other mask, the larger of the two directions, in mm."""
-    assert case.final is not None
-    if case.reference.is_empty or not case.final.mask.any():
-        return None
+    if case.reference.is_empty:
+        return "reference_empty"
+    if case.final is None or not case.final.mask.any():
+        return "prediction_empty"
     spacing = case.reference.geometry.spacing[::-1]
     distances = cdist(np.argwhere(case.final.mask) * spacing, np.argwhere(case.reference.mask()) * spacing)
     return float(max(np.percentile(distances.min(axis=axis), 95) for axis in (0, 1)))

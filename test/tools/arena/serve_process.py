@@ -11,13 +11,14 @@ from pathlib import Path
 import httpx
 
 ROOT = Path(__file__).resolve().parents[3]
+_PODIUM = "import sys; from podium.cli import main; sys.exit(main())"
 
 
 class ServeProcess:
     """A server that answers once this is made, and is gone when the context ends."""
 
-    def __init__(self, folder: Path, *options: str | Path, port: int = 0) -> None:
-        command = [sys.executable, "-m", "podium", "arena", "serve", folder, "--port", str(port), *options]
+    def __init__(self, folder: Path, *options: str | Path, port: int = 0, program: str = _PODIUM) -> None:
+        command = [sys.executable, "-c", program, "arena", "serve", folder, "--port", str(port), *options]
         environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONWARNINGS": "error"}
         self.process = subprocess.Popen(
             command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True

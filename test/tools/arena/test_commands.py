@@ -183,9 +183,7 @@ class TestExport:
 
 
 class TestResult:
-    SETTINGS = FEW_REPLICATES.model_copy(
-        update={"min_votes": 20, "min_votes_per_pair": 5, "window": 5, "vote_budget": 25}
-    )
+    SETTINGS = FEW_REPLICATES.model_copy(update={"min_votes": 20, "min_votes_per_pair": 5, "window": 5})
 
     def test_the_file_is_deterministic_and_as_its_schema_says(self, podium: Any, tmp_path: Path) -> None:
         made = make_arena(
@@ -209,6 +207,19 @@ class TestResult:
         assert (document["votes"], document["repeats"], document["raters"], document["cases"]) == (28, 2, 1, 12)
         assert document["notes"][-1] == "Look at this."
         assert "Anna" not in written[0].decode()
+
+    @pytest.mark.parametrize(("options", "ranks"), [((), [1, 2, 3]), (("--tied-groups",), [1, 1, 1])])
+    def test_tied_groups_share_a_rank(
+        self, podium: Any, tmp_path: Path, options: tuple[str, ...], ranks: list[int]
+    ) -> None:
+        made = make_arena(tmp_path / "arena", settings=self.SETTINGS, cases=["c1", "c2"])
+        vote_all(tmp_path / "arena", made.tokens["Anna"], higher_number)
+        output = tmp_path / "arena.json"
+        assert podium("arena", "result", "--provisional", tmp_path / "arena", "--output", output, *options).code == 0
+        document = json.loads(output.read_text())
+        assert [team["rank"] for team in document["teams"]] == ranks
+        assert {team["group"] for team in document["teams"]} == {1}
+        assert document["tied_groups"] is bool(options)
 
     def test_before_the_stop_rule_holds_it_says_so_loudly(self, podium: Any, tmp_path: Path) -> None:
         make_arena(tmp_path / "arena", settings=self.SETTINGS)
@@ -238,7 +249,8 @@ def test_status(podium: Any, tmp_path: Path) -> None:
     assert "Ratings after 56 votes (averaged Elo decides)" in text
     order = [line.split()[1] for line in out if re.match(r" ?[123] +(alpha|beta|gamma) ", line)]
     assert order == ["gamma", "beta", "alpha"]
-    assert "The stop rule does not hold yet: all of the first 3 and one of the last 2" in text
+    assert "The stop rule does not hold yet (the last condition is optional)" in text
+    assert re.search(r"^neighbours separated +(yes|no) ", text, re.MULTILINE)
     assert re.search(r"^enough votes +no +Cast: 56 of at least 100 votes\.", text, re.MULTILINE)
     assert re.search(r"^votes per pair +yes ", text, re.MULTILINE)
     assert re.search(r"^Anna +30 of 30 ", text, re.MULTILINE)

@@ -1,7 +1,7 @@
 """The Bradley-Terry fit against the figures of the rules, a literal implementation and evalica."""
 
+import math
 import random
-from collections import Counter
 
 import numpy as np
 import pytest
@@ -9,19 +9,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 from literal import arena as literal
 from properties import examples
+from scipy.stats import t
 from tools.arena.golden_votes import GOLDEN, TEAMS, UNDEFEATED, ballots, votes
 
 from podium.tools.arena.ratings import (
     RatingIntervals,
     averaged_elo,
-    bootstrap_intervals,
     bradley_terry,
     count_pairs,
     fit_ratings,
     online_elo,
     plain_fit_exists,
+    rating_intervals,
     with_virtual_draws,
 )
+from podium.tools.arena.settings import ArenaSettings
+from podium.tools.arena.store import Ballot
 
 
 def test_the_figures_of_the_rules() -> None:
@@ -200,71 +203,100 @@ def test_another_seed_draws_other_orders() -> None:
     assert drawn[0] == drawn[1] != drawn[2]
 
 
+def test_by_default_the_seed_moves_the_average_by_less_than_a_tenth() -> None:
+    """600 votes, of which C loses the first 300 and wins the others: the order of the votes matters."""
+    cast = ballots([(*("AC", "BC")[turn % 2], "left" if turn < 300 else "right") for turn in range(600)])
+    drawn = [
+        averaged_elo(cast, "ABC", k_factor=4, permutations=ArenaSettings().permutations, seed=seed) for seed in range(6)
+    ]
+    assert abs(online_elo(cast, "ABC", k_factor=4)["C"] - drawn[0]["C"]) > 10
+    for team in "ABC":
+        assert max(one[team] for one in drawn) - min(one[team] for one in drawn) < 0.1
+
+
 def test_without_votes_everybody_is_at_the_start() -> None:
     assert online_elo([], TEAMS, k_factor=4) == dict.fromkeys(TEAMS, 1000.0)
     assert averaged_elo([], TEAMS, k_factor=4, permutations=5, seed=0) == dict.fromkeys(TEAMS, 1000.0)
 
 
-# Bootstrap intervals: against a literal implementation, cases that stay together, replicates without a plain fit.
+# Intervals: against a literal reading, hand calculations, and what cases and raters are.
 
 
 def intervals(cast: list[tuple[str, ...]], *, cases: int, replicates: int = 200, seed: int = 0) -> RatingIntervals:
-    return bootstrap_intervals(ballots(cast, cases=cases), TEAMS, replicates=replicates, confidence=0.95, seed=seed)
+    return rating_intervals(ballots(cast, cases=cases), TEAMS, replicates=replicates, confidence=0.95, seed=seed)
 
 
-@examples(20)
-@given(votes(least=8, most=16), st.integers(2, 4))
-def test_intervals_as_read_literally(cast: list[tuple[str, str, str]], cases: int) -> None:
-    """Cases drawn as the code draws them, every vote copied as often as its case was drawn, a literal fit for each."""
-    found = intervals(cast, cases=cases, replicates=10, seed=5)
-    drawn = np.random.default_rng(5).multinomial(cases, [1 / cases] * cases, size=10)
-    ratings, without_fit = [], 0
-    for times in drawn:
-        copied = [vote for index, vote in enumerate(cast) for _ in range(times[index % cases])]
-        exists = literal.fit_exists(copied, TEAMS)
-        without_fit += not exists
-        ratings.append(literal.bradley_terry(copied, TEAMS, 0 if exists else 0.5))
-    seen = {team for left, right, _ in cast for team in (left, right)}
+def by_raters(cast: list[Ballot], raters: int) -> list[Ballot]:
+    """The raters in turn."""
+    return [ballot._replace(rater=f"rater{index % raters}") for index, ballot in enumerate(cast)]
+
+
+def widths(found: RatingIntervals) -> list[float]:
+    return [ends[1] - ends[0] for ends in found.by_team.values() if ends is not None]
+
+
+@pytest.mark.parametrize(("times", "cases", "raters"), [(3, 5, 3), (4, 12, 2), (2, 24, 4)])
+def test_intervals_as_read_literally(times: int, cases: int, raters: int) -> None:
+    """Half of an interval is Student's quantile times the standard error."""
+    cast = by_raters(ballots(GOLDEN * times, cases=cases), raters)
+    found = rating_intervals(cast, TEAMS, replicates=100_000, confidence=0.95, seed=5)
+    variances, freedom = literal.variance_and_freedom(
+        GOLDEN * times, TEAMS, [ballot.case for ballot in cast], [ballot.rater for ballot in cast]
+    )
+    ratings = bradley_terry(cast, TEAMS).ratings
     for team in TEAMS:
-        if team in seen:
-            expected = np.quantile([one[team] for one in ratings], [0.025, 0.975])
-            assert found.by_team[team] == pytest.approx(tuple(expected), abs=1e-4)
-        else:
-            assert found.by_team[team] is None
-    assert (found.cases, found.replicates, found.virtual_draws) == (cases, 10, without_fit)
+        half = t.ppf(0.975, freedom) * variances[team] ** 0.5
+        assert found.by_team[team] == pytest.approx((ratings[team] - half, ratings[team] + half), abs=0.02 * half)
+    assert (found.cases, found.raters) == (cases, raters)
 
 
-def test_votes_on_a_case_go_together() -> None:
-    """Sixty votes that all agree within a case know no more than their six cases: the interval stays as wide."""
-    pattern = [("A", "B", "left")] * 4 + [("A", "B", "right")] * 2
-    once = bootstrap_intervals(ballots(pattern, cases=6), "AB", replicates=500, confidence=0.95, seed=0)
-    tenfold = bootstrap_intervals(ballots(pattern * 10, cases=6), "AB", replicates=500, confidence=0.95, seed=0)
-    assert once.virtual_draws == tenfold.virtual_draws > 0
-    shares = Counter()
-    for times in np.random.default_rng(0).multinomial(6, [1 / 6] * 6, size=500):
-        shares[int(times[:4].sum())] += 1
-    assert once.virtual_draws == shares[0] + shares[6]
-    assert tenfold.by_team["A"] is not None
-    assert once.by_team["A"] is not None
-    assert tenfold.by_team["A"][1] >= once.by_team["A"][1]
+def test_an_interval_by_hand() -> None:
+    """A is preferred in 4 of 6 cases. The log odds have the information 6 * 2/9 = 4/3, the scores the sum of squares
+    4/9 + 8/9 = 4/3, so their variance is 6/5 / (4/3) = 0.9; A has half of the log odds; t of 5 degrees is 2.5706."""
+    cast = ballots([("A", "B", "left")] * 4 + [("A", "B", "right")] * 2, cases=6)
+    half = 400 / math.log(10) / 2 * math.sqrt(0.9) * 2.5706
+    for many in (cast, cast * 10):  # sixty votes that agree within a case know no more than their six cases
+        found = rating_intervals(many, "AB", replicates=200_000, confidence=0.95, seed=0)
+        (low, high), rating = found.by_team["A"], bradley_terry(many, "AB").ratings["A"]
+        assert (rating - low, high - rating) == pytest.approx((half, half), rel=0.01)
+        assert found.separated == frozenset()
+
+
+def test_votes_of_a_rater_go_together() -> None:
+    """The same votes, on 24 cases: raters who prefer other teams widen the intervals, raters who agree do not."""
+    cast = ballots([("A", "B", "left"), ("A", "B", "left"), ("B", "A", "left")] * 24, cases=24)
+    split = [ballot._replace(rater=f"{ballot.left}{index % 2}") for index, ballot in enumerate(cast)]
+    alone, agreed, apart = (
+        widths(rating_intervals(given, "AB", replicates=2000, confidence=0.95, seed=1))[0]
+        for given in (cast, by_raters(cast, 4), split)
+    )
+    assert alone <= agreed < apart / 2
 
 
 def test_more_cases_make_narrower_intervals() -> None:
     few, many = (intervals(GOLDEN * times, cases=12 * times) for times in (3, 30))
-    for team in TEAMS:
-        assert width(many.by_team[team]) < width(few.by_team[team]) / 2
-    assert many.virtual_draws == 0
+    assert max(widths(many)) < min(widths(few)) / 2
 
 
-def width(interval: tuple[float, float] | None) -> float:
-    assert interval is not None
-    return interval[1] - interval[0]
+def test_only_what_lies_beyond_chance_is_separated() -> None:
+    lost = [("A", "C", "left"), ("B", "C", "left")] * 3 + [("C", "A", "left"), ("C", "B", "left"), ("A", "B", "tie")]
+    cast = ballots(lost * 20, cases=16)
+    assert intervals([], cases=2).separated == frozenset()
+    found = rating_intervals(cast, "ABCD", replicates=2000, confidence=0.95, seed=0)
+    assert found.separated == {("A", "C"), ("B", "C")}
+    assert found.by_team["D"] is None
+
+
+def test_who_won_everything_has_an_interval() -> None:
+    found = rating_intervals(ballots([("A", "B", "left")] * 6, cases=2), "AB", replicates=500, confidence=0.95, seed=0)
+    assert min(widths(found)) > 400
+    assert found.separated == frozenset()
 
 
 def test_the_order_of_the_votes_does_not_matter_but_the_seed_does() -> None:
-    cast = ballots(GOLDEN, cases=5)
+    cast = by_raters(ballots(GOLDEN, cases=5), 3)
     again, shuffled, other = (
-        bootstrap_intervals(given, TEAMS, replicates=50, confidence=0.9, seed=seed)
+        rating_intervals(given, TEAMS, replicates=50, confidence=0.9, seed=seed)
         for given, seed in ((cast, 1), (cast[::-1], 1), (cast, 2))
     )
     assert again == shuffled != other
@@ -274,5 +306,20 @@ def test_the_order_of_the_votes_does_not_matter_but_the_seed_does() -> None:
 @given(votes(least=1))
 def test_one_case_tells_nothing(cast: list[tuple[str, str, str]]) -> None:
     assert intervals(cast, cases=1) == RatingIntervals(
-        by_team=dict.fromkeys(TEAMS), cases=1, replicates=0, virtual_draws=0
+        by_team=dict.fromkeys(TEAMS), separated=frozenset(), cases=1, raters=1
     )
+
+
+@examples(60)
+@given(votes(least=2), st.integers(2, 4), st.integers(1, 3))
+def test_any_votes_on_several_cases_have_intervals(cast: list[tuple[str, str, str]], cases: int, raters: int) -> None:
+    """Also without a plain fit, and where nothing varies."""
+    given = by_raters(ballots(cast, cases=cases), raters)
+    found = rating_intervals(given, TEAMS, replicates=20, confidence=0.95, seed=0)
+    ratings = bradley_terry(given, TEAMS).ratings
+    seen = {team for left, right, _ in cast for team in (left, right)}
+    for team, interval in found.by_team.items():
+        assert (interval is not None) == (team in seen)
+        assert interval is None or interval[0] - 1e-6 <= ratings[team] <= interval[1] + 1e-6
+    for better, worse in found.separated:
+        assert ratings[better] > ratings[worse]

@@ -1,4 +1,4 @@
-"""The standing: order, ranks, tied groups, counts, and every sentence in its words."""
+"""The standing: order, ranks, groups, counts, and every sentence in its words."""
 
 from itertools import combinations
 
@@ -14,12 +14,9 @@ from podium.tools.arena.standing import (
     Condition,
     Standing,
     StopRule,
-    combine,
-    intervals_separate,
-    rank_of,
+    number_groups,
     standing,
     stop_rule,
-    tied_groups,
 )
 from podium.tools.arena.store import Ballot
 
@@ -34,9 +31,14 @@ def test_the_golden_votes() -> None:
     assert f"{first.elo:.6f} {first.bradley_terry:.4f}" == "1005.851604 1198.9792"
     assert found.pair_votes == ((0, 3, 1, 2), (3, 0, 2, 2), (1, 2, 0, 2), (2, 2, 2, 0))
     assert found.pair_wins == ((0, 1, 1, 2), (1, 0, 2, 1), (0, 0, 0, 1), (0, 1, 0, 0))
-    assert found.ratings == {team.name: team.elo_averaged for team in found.teams}
+    assert found.ratings == {team.name: round(team.elo_averaged, 1) for team in found.teams}
+    assert [team.rank for team in found.teams] == [1, 2, 3, 4]
+    assert found.groups == (("A", "B", "D", "C"),)
     assert (found.votes, found.repeats, found.raters, found.cases) == (12, 0, 1, 3)
-    assert "Only 3 cases have votes: intervals over few cases are rough." in found.notes
+    assert found.notes == (
+        "Only 3 cases have votes: intervals over few cases are rough.",
+        "All votes are by one rater: the intervals say nothing about what other raters would prefer.",
+    )
     assert found.disagreements == ()
 
 
@@ -47,7 +49,7 @@ def test_the_order_follows_the_rating_that_decides() -> None:
     assert [team.name for team in standing(cast, "AB", strong, by="elo").teams] == ["B", "A"]
     found = standing(cast, "AB", strong, by="bradley-terry")
     assert [team.name for team in found.teams] == ["A", "B"]
-    assert found.ratings == {team.name: team.bradley_terry for team in found.teams}
+    assert found.ratings == {"A": 1009.2, "B": 990.8}
     averaged, online, fitted = (
         tuple(f"{team.rating(by):.1f}" for team in found.teams) for by in ("elo-averaged", "elo", "bradley-terry")
     )
@@ -67,8 +69,8 @@ def test_the_order_follows_the_rating_that_decides() -> None:
             [
                 "The plain Bradley-Terry fit does not exist (C got no vote; A won every vote; B lost every vote): "
                 "half a virtual draw was added to every pair.",
-                "All votes are on one case: there are no intervals, since these are drawn over cases.",
-                "Without a vote, and so tied with everybody: C.",
+                "All votes are on one case: there are no intervals, since these resample cases.",
+                "Without a vote, and so separated from nobody: C.",
             ],
         ),
         (
@@ -78,6 +80,7 @@ def test_the_order_follows_the_rating_that_decides() -> None:
                 "half a virtual draw was added to every pair.",
                 "A and C won or lost every vote: the true difference is unknown, and the interval too narrow.",
                 "Only 3 cases have votes: intervals over few cases are rough.",
+                "All votes are by one rater: the intervals say nothing about what other raters would prefer.",
             ],
         ),
     ],
@@ -86,19 +89,7 @@ def test_few_votes(cast: list[tuple[str, str, str]], notes: list[str]) -> None:
     found = standing(ballots(cast), "ABC", QUICK)
     assert list(found.notes) == notes
     if len(cast) < 2:
-        assert [(team.rank, team.group, team.interval) for team in found.teams] == [(1, 1, None)] * 3
-
-
-def test_replicates_without_a_plain_fit_are_counted() -> None:
-    cast = [("A", "B", "left")] * 9 + [("A", "B", "right")]
-    found = standing(ballots(cast, cases=10), "AB", ArenaSettings(permutations=5, bootstraps=1000))
-    (note,) = found.notes
-    without = int(note.split()[1])
-    assert without == pytest.approx(1000 * 0.9**10, abs=60)  # those that leave out the one case of B
-    assert note == (
-        f"In {without} of 1000 bootstrap replicates the plain fit does not exist: "
-        "there, half a virtual draw was added to every pair."
-    )
+        assert [(team.group, team.interval) for team in found.teams] == [(1, None)] * 3
 
 
 def test_repeats_are_counted_apart() -> None:
@@ -109,11 +100,28 @@ def test_repeats_are_counted_apart() -> None:
     assert found.teams == standing(cast, TEAMS, QUICK).teams
 
 
-def test_clear_votes_make_groups() -> None:
-    cast = [("A", "C", "left"), ("B", "C", "left"), ("A", "B", "tie")] * 60 + [("C", "A", "left"), ("C", "B", "left")]
-    found = standing(ballots(cast, cases=20), "CBA", QUICK)
+CLEAR = [("A", "C", "left"), ("B", "C", "left"), ("A", "B", "left")] * 60 + [
+    *[("C", "A", "left"), ("C", "B", "left")],
+    *[("B", "A", "left")] * 55,
+]
+
+
+@pytest.mark.parametrize(("tied", "ranks"), [(False, [1, 2, 3]), (True, [1, 1, 3])])
+def test_the_score_ranks_and_the_group_stands_beside_it(tied: bool, ranks: list[int]) -> None:
+    found = standing(ballots(CLEAR, cases=20), "CBA", QUICK, tied_groups=tied)
     assert found.groups == (("A", "B"), ("C",))
-    assert [team.rank for team in found.teams] == [1, 1, 3]
+    assert [team.rank for team in found.teams] == ranks
+    assert found.pair_separated == ((False, False, True), (False, False, True), (False, False, False))
+    assert found.tied_groups is tied
+
+
+def test_scores_equal_to_one_decimal_share_a_rank() -> None:
+    """A won 30 and lost 30 to D; B and C tied 60 times."""
+    cast = ballots([("A", "D", "left"), ("D", "A", "left"), ("B", "C", "tie"), ("C", "B", "tie")] * 30, cases=20)
+    found = standing(cast, "DCBA", ArenaSettings(k_factor=0.01))
+    assert found.ratings == dict.fromkeys("ABCD", 1000.0)
+    assert [(team.name, team.rank) for team in found.teams] == [("A", 1), ("B", 1), ("C", 1), ("D", 1)]
+    assert found.teams[0].elo_averaged != found.teams[1].elo_averaged
 
 
 def test_nobody() -> None:
@@ -122,19 +130,20 @@ def test_nobody() -> None:
 
 
 @pytest.mark.parametrize(
-    ("bounds", "ranks", "groups"),
+    ("order", "separated", "groups"),
     [
-        ({"A": (5, 6), "B": (3, 4), "C": (1, 2)}, [1, 2, 3], [1, 2, 3]),
-        ({"A": (3, 6), "B": (2, 4), "C": (1, 2.5)}, [1, 1, 2], [1, 1, 1]),  # A and C hang together by B
-        ({"A": (1, 9), "B": (4, 5), "C": (2, 3)}, [1, 1, 2], [1, 1, 1]),  # C lies below B, but not below A
-        ({"A": (3, 4), "B": (2, 3), "C": (0, 1)}, [1, 1, 3], [1, 1, 2]),  # touching is overlapping
-        ({"A": (1, 2), "B": (5, 6), "C": (0, 0.5)}, [2, 1, 3], [1, 1, 2]),  # another rating put A first
-        ({"A": (5, 6), "B": None, "C": (1, 2)}, [1, 1, 2], [1, 1, 1]),
+        ("ABC", ["AB", "AC", "BC"], [1, 2, 3]),
+        ("ABC", ["AC"], [1, 1, 1]),  # A and C hang together by B
+        ("ABC", ["AB", "BC"], [1, 1, 1]),
+        ("ABC", ["AC", "BC"], [1, 1, 2]),
+        ("BAC", ["AB", "AC", "BC"], [1, 1, 2]),  # another rating put B first
+        ("ABCD", ["AC", "AD", "BC", "BD"], [1, 1, 2, 2]),
+        ("", [], []),
     ],
 )
-def test_ranks_and_groups(bounds: dict[str, tuple[float, float] | None], ranks: list[int], groups: list[int]) -> None:
-    assert [rank_of(name, bounds) for name in bounds] == ranks
-    assert list(tied_groups(list(bounds), bounds).values()) == groups
+def test_groups(order: str, separated: list[str], groups: list[int]) -> None:
+    found = number_groups(order, {(pair[0], pair[1]) for pair in separated})
+    assert found == dict(zip(order, groups, strict=True))
 
 
 @examples(30)
@@ -144,13 +153,14 @@ def test_any_votes_have_a_standing(cast: list[tuple[str, str, str]], cases: int)
     assert sorted(team.name for team in found.teams) == list(TEAMS)
     assert sum(team.wins for team in found.teams) == sum(team.losses for team in found.teams)
     assert sum(team.votes for team in found.teams) == 2 * len(cast) == 2 * found.votes
-    ordered = [team.elo_averaged for team in found.teams]
-    assert ordered == pytest.approx(sorted(ordered, reverse=True), abs=1e-5)
+    scores = [round(team.elo_averaged, 1) for team in found.teams]
+    assert scores == sorted(scores, reverse=True) == list(found.ratings.values())
+    assert [team.rank for team in found.teams] == [1 + sum(other > score for other in scores) for score in scores]
 
 
 # Every condition of the stop rule on both sides of its bound, in its words.
 
-RULES = ArenaSettings(permutations=5, bootstraps=100, vote_budget=1000)
+RULES = ArenaSettings(permutations=5, bootstraps=100)
 
 
 def rule(cast: list[Ballot], methods: str, rules: ArenaSettings = RULES) -> StopRule:
@@ -158,7 +168,7 @@ def rule(cast: list[Ballot], methods: str, rules: ArenaSettings = RULES) -> Stop
 
 
 def condition(found: StopRule, name: str) -> Condition:
-    (one,) = [condition for condition in found.conditions if condition.name == name]
+    (one,) = [condition for condition in (*found.required, *found.optional) if condition.name == name]
     return one
 
 
@@ -183,12 +193,10 @@ def test_votes_per_pair(votes: int, methods: str, reached: int, words: str) -> N
 
 
 @pytest.mark.parametrize(("votes", "met"), [(99, False), (100, True)])
-def test_number_of_votes_and_the_budget(votes: int, met: bool) -> None:
-    found = rule(ballots(every_pair(40)[:votes]), "ABC", RULES.model_copy(update={"vote_budget": 100}))
-    for name, words in (("enough votes", "at least"), ("budget spent", "the budget of")):
-        one = condition(found, name)
-        assert (one.met, one.sentence) == (met, f"Cast: {votes} of {words} 100 votes.")
-        assert (one.reached, one.needed) == (votes, 100)
+def test_the_number_of_votes(votes: int, met: bool) -> None:
+    one = condition(rule(ballots(every_pair(40)[:votes]), "ABC"), "enough votes")
+    assert (one.met, one.sentence) == (met, f"Cast: {votes} of at least 100 votes.")
+    assert (one.reached, one.needed) == (votes, 100)
 
 
 def test_the_change_over_the_window_as_read_literally() -> None:
@@ -222,39 +230,40 @@ def test_the_window_must_be_full() -> None:
     assert found.sentence == "The change of Elo is not known before 50 votes are cast."
 
 
-def test_intervals_of_neighbours() -> None:
-    fitted = {"A": 900.0, "B": 1100.0, "C": 1000.0}
-    apart = {"A": (880, 920), "B": (1060, 1140), "C": (960, 1040)}
-    found = intervals_separate(fitted, apart)
-    assert (found.met, found.sentence, found.reached) == (True, "No intervals of neighbours overlap.", 2)
-    found = intervals_separate(fitted, apart | {"C": (920, 1040)})
+def test_neighbours() -> None:
+    found = condition(rule(ballots(CLEAR, cases=20), "ABC"), "neighbours separated")
     assert (found.met, found.reached, found.needed) == (False, 1, 2)
-    assert found.sentence == "The intervals of 1 of 2 neighbours overlap or are not known yet: C and A."
-    found = intervals_separate(fitted, apart | {"C": None})
-    assert found.sentence == "The intervals of 2 of 2 neighbours overlap or are not known yet: B and C, C and A."
+    assert found.sentence == "Not separated: A and B."
 
 
-def test_all_of_three_and_one_of_two() -> None:
-    def named(*met: bool) -> StopRule:
-        made = [Condition(name=str(i), met=m, sentence=f"{i}.", reached=0, needed=0) for i, m in enumerate(met)]
-        return combine(tuple(made[:3]), tuple(made[3:]))
-
-    assert named(True, True, True, True, False).holds
-    assert named(True, True, True, False, True).holds
-    assert not named(True, True, True, False, False).holds
-    assert not named(True, False, True, True, True).holds
-    assert named(True, False, True, False, False).missing == ("1.", "3. 4.")
-    assert named(True, True, True, True, False).missing == ()
-
-
-def test_from_the_first_vote_to_the_last() -> None:
-    """Two teams, one clearly better, over 30 cases: the rule does not hold at first, and holds in the end."""
-    cast = ballots([("A", "B", "right" if index % 5 == 4 else "left") for index in range(400)], cases=30)
+def test_what_is_optional_stops_nothing() -> None:
+    """Two teams that are equal: enough votes and settled ratings are all that the document asks for."""
+    cast = ballots([("A", "B", "right" if index % 2 else "left") for index in range(120)], cases=30)
     rules = RULES.model_copy(update={"k_factor": 1.0})
-    assert not rule(cast[:60], "AB", rules).holds
+    assert not rule(cast[:98], "AB", rules).holds
     found = rule(cast, "AB", rules)
     assert found.holds
-    assert not condition(found, "budget spent").met
+    assert found.missing == ()
+    assert [one.name for one in found.required] == ["votes per pair", "enough votes", "ratings settled"]
+    assert [(one.name, one.met) for one in found.optional] == [("neighbours separated", False)]
+
+
+def test_a_clear_order() -> None:
+    cast = ballots([("A", "B", "right" if index % 5 == 4 else "left") for index in range(400)], cases=30)
+    found = condition(rule(cast, "AB"), "neighbours separated")
+    assert (found.met, found.sentence, found.reached, found.needed) == (
+        True,
+        "The votes separate all neighbours.",
+        1,
+        1,
+    )
+
+
+def test_what_is_missing_is_said() -> None:
+    found = rule(ballots(every_pair(9)), "ABC")
+    assert found.missing == tuple(
+        condition(found, name).sentence for name in ("votes per pair", "enough votes", "ratings settled")
+    )
 
 
 @pytest.mark.parametrize("methods", ["", "A", "AB"])

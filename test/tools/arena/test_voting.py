@@ -320,6 +320,20 @@ def test_the_time_that_is_left_follows_the_raters_own_pace(tmp_path: Path) -> No
         assert "about 3 min left" in server.rater().page()
 
 
+def test_a_clock_that_is_set_back_leaves_no_negative_time(tmp_path: Path) -> None:
+    made = make_arena(tmp_path)
+    with closing(OpenArena(tmp_path)) as opened:
+        rater = rater_id(opened, made.tokens["Anna"])
+        with opened.store.writing() as connection:
+            for number, moment in enumerate((3600, 10, 8, 6, 4), start=1):
+                connection.execute(
+                    "INSERT INTO votes (rater, matchup, answer, reasons, comment, cast_at) "
+                    "VALUES (?, ?, 'left', '[]', '', ?)",
+                    (rater, number, moment),
+                )
+        assert voting.progress(opened.store, rater).seconds_left is None
+
+
 # Undoing, skipping, and what a rater sees.
 
 

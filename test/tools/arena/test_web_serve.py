@@ -155,6 +155,41 @@ def test_slow_clients_neither_stop_the_arena_nor_fill_its_log(made: MadeArena) -
         assert len(server.stop()) < 10_000
 
 
+# A static file as large as NiiVue, which is not in every installation.
+WITH_A_LARGE_FILE = """
+import sys
+from podium.cli import main
+from podium.tools.arena.web import site
+site._static()["large.js"] = bytes(3_000_000)
+sys.exit(main())
+"""
+
+
+def test_large_answers_that_nobody_reads_take_little_memory_and_keep_nobody_out(made: MadeArena) -> None:
+    """800 of them took 430 MB."""
+    request = b"GET /static/large.js HTTP/1.1\r\nHost: localhost\r\n\r\n"
+    with ServeProcess(made.folder, program=WITH_A_LARGE_FILE) as server, ExitStack() as opened:
+        whole = httpx.get(f"{server.address}/static/large.js", headers={"Accept-Encoding": "identity"})
+        assert (whole.content, whole.headers["content-length"]) == (bytes(3_000_000), "3000000")
+        guest, before = enter(server.address, made.tokens["Anna"]), memory(server.process)
+        most = before
+        for number in range(800):
+            each = opened.enter_context(socket.socket())
+            each.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            each.bind((f"127.0.0.{2 + number // 150}", 0))
+            each.connect(("127.0.0.1", int(server.address.rpartition(":")[2])))
+            each.sendall(request)
+            if number % 50 == 0:
+                most = max(most, memory(server.process))
+        assert guest.vote("left").status_code == 303
+        assert max(most, memory(server.process)) < before + 150_000_000
+        guest.client.close()
+
+
+def memory(process: subprocess.Popen[str]) -> int:
+    return int(Path(f"/proc/{process.pid}/statm").read_text().split()[1]) * resource.getpagesize()
+
+
 def test_half_a_form_of_a_rater_is_given_up(made: MadeArena) -> None:
     with ServeProcess(made.folder) as server, connected(server.address) as slow:
         guest = enter(server.address, made.tokens["Anna"])

@@ -31,7 +31,7 @@ from tools.batch.local_cluster import LocalCluster, skip_without_mounts, wait_un
 
 from podium.cli import main
 from podium.errors import Refused, UsageError
-from podium.execution.executor import Executor, ProgressFactory
+from podium.execution.executor import Executor, Progress, ProgressFactory
 from podium.execution.processes import Processes
 from podium.readers.decoding import is_decoder_installed
 from podium.sandbox import server
@@ -213,6 +213,37 @@ def test_a_case_that_takes_dask_workers_with_it_is_failed(start_cluster: StartCl
     assert (outcome.error or "").startswith("Scoring this case crashed")
     assert outcome.detail == "the worker died 2 times, last together with its Dask worker"
     assert executor.run(["a"], work, label="testing")["a"].value == "A"
+
+
+def test_a_stopped_worker_costs_no_case(start_cluster: StartCluster) -> None:
+    """It keeps its connection; the scheduler moves its tasks after a while without a heartbeat."""
+    cluster = start_cluster(scheduler__worker_ttl="10 s")
+    cluster.wait_for_workers(2)
+
+    def work(case: str) -> str:
+        time.sleep(0.2)
+        return case.upper()
+
+    def stop(_: str, __: int) -> Progress:
+        cluster.workers[0].send_signal(signal.SIGSTOP)
+        return Progress()
+
+    cases = [f"case {number}" for number in range(20)]
+    outcomes = Dask(address=cluster.address, progress=stop).run(cases, work, label="testing")
+    assert [each.value for each in outcomes.values()] == [case.upper() for case in cases]
+
+
+def test_a_run_whose_workers_are_all_stopped_ends(start_cluster: StartCluster) -> None:
+    cluster = start_cluster(workers=1)
+    cluster.wait_for_workers(1)
+
+    def stop(_: str, __: int) -> Progress:
+        threading.Timer(2.0, cluster.workers[0].send_signal, [signal.SIGSTOP]).start()
+        return Progress()
+
+    executor = Dask(address=cluster.address, case_timeout_seconds=1.0, patience_seconds=5.0, progress=stop)
+    with pytest.raises(UsageError, match=r"^No Dask worker has returned a result for 1[6-7] seconds\."):
+        executor.run([str(number) for number in range(9)], lambda _: time.sleep(600), label="testing")
 
 
 # Whole challenges

@@ -159,6 +159,16 @@ class ScriptedServer:
         call.handler.wfile.write(b"HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\n{")
         call.handler.close_connection = True
 
+    def drip(self, call: Call) -> None:
+        """A byte now and then: each comes in time, the answer never."""
+        call.handler.wfile.write(b"HTTP/1.1 200 OK\r\nContent-Length: 50000\r\n\r\n")
+        while not self.released.wait(0.1):
+            call.handler.wfile.write(b" ")
+
+    @staticmethod
+    def body(content: bytes, status: int = 200, headers: dict[str, str] | None = None) -> Action:
+        return lambda call: call.send(status, content, headers)
+
     @staticmethod
     def status(
         status: int, *, headers: dict[str, str] | None = None, message: str = "no", code: str | None = None

@@ -71,7 +71,7 @@ def test_votes_and_verdicts_of_the_same_reports(
     assert document["teams"][0]["by_both"] + document["teams"][1]["by_both"] == pytest.approx(1)
     assert "The judge judge-1 and 5 votes of 2 clinicians" in out
     assert "The arena is still open: these figures are provisional." in err
-    assert "too narrow below 50 cases" in " ".join(err.split())
+    assert "Below 20 cases" in " ".join(err.split())
     assert calibrate(arena, undisturbed.output, tmp_path / "again.json", "--judged-again", undisturbed.output) == 0
     assert (tmp_path / "again.json").read_bytes() == (tmp_path / "c.json").read_bytes()
 

@@ -1,8 +1,10 @@
 """`podium judge` with a real SDK over real HTTP: what it computes, writes, and asks."""
 
+import gzip
 import json
 import os
 import re
+import resource
 import signal
 import sqlite3
 import subprocess
@@ -303,7 +305,10 @@ def test_a_run_that_is_interrupted_does_not_wait_for_its_questions(desk: Desk, s
     assert errors.strip().splitlines()[-1] == "Stopped on request."
 
 
-@pytest.mark.parametrize("fault", ["500", "429", "drop", "hang", "nonsense", "null", "wrong schema", "html"])
+FORMS = ("nonsense", "null", "wrong schema", "html", "large", "large error", "bomb", "deep")
+
+
+@pytest.mark.parametrize("fault", [*FORMS, "500", "429", "an hour", "a date", "drop", "drip", "hang"])
 def test_a_passing_fault_leaves_no_trace(
     desk: Desk, server: ScriptedServer, undisturbed: Desk, monkeypatch: pytest.MonkeyPatch, fault: str
 ) -> None:
@@ -315,13 +320,79 @@ def test_a_passing_fault_leaves_no_trace(
         "nonsense": server.saying("I would say it is entailed."),
         "null": server.saying(None),
         "wrong schema": server.saying({"sentence_list": [{"orig": 1}], "status": "perhaps"}),
-        "html": lambda call: call.send(200, b"<html>busy</html>", {"Content-Type": "text/html"}),
+        "html": server.body(b"<html>busy</html>", headers={"Content-Type": "text/html"}),
+        "drip": server.drip,
+        "large": server.body(b"[" + b" " * 30_000_000 + b"]"),
+        "large error": server.body(b"[" + b" " * 30_000_000 + b"]", 500),
+        "bomb": server.body(gzip.compress(b" " * 50_000_000), headers={"Content-Encoding": "gzip"}),
+        "deep": server.body(b"[" * 100_000 + b"]" * 100_000),
+        "an hour": server.body(b"{}", 429, {"Retry-After": "3600"}),
+        "a date": server.body(b"{}", 429, {"Retry-After": "Fri, 31 Dec 2100 23:59:59 GMT"}),
     }[fault]
     server.script(asks("parsed_report"), action, times=2)
     server.script(asks("evidenced_phrase"), action, times=2)
     monkeypatch.setenv("PODIUM_JUDGE_TIMEOUT_SECONDS", "0.5")
     assert desk.run() == 0
     assert desk.bytes("alpha") == undisturbed.bytes("alpha")
+
+
+@pytest.mark.parametrize(
+    "usage", ["many", {"prompt_tokens": "many", "completion_tokens": -5}, {"prompt_tokens": 10**400}]
+)
+def test_usage_that_is_no_number_of_tokens_counts_none(
+    desk: Desk, server: ScriptedServer, undisturbed: Desk, usage: object
+) -> None:
+    def answer(call: Call) -> None:
+        message = {"role": "assistant", "content": json.dumps(call.honest())}
+        call.send(200, {"choices": [{"message": message}], "usage": usage})
+
+    server.script(lambda _: True, answer)
+    assert desk.run() == 0
+    assert desk.bytes("alpha") == undisturbed.bytes("alpha")
+    assert any(line.endswith("0 failed, 0 tokens") for line in desk.said()[0])
+
+
+def test_of_a_report_in_very_short_sentences_a_hundred_findings_are_asked(desk: Desk, server: ScriptedServer) -> None:
+    """Every further one was a paid question: ten reports of the longest length were 23,579."""
+    desk.write_team("alpha", ALPHA | {"A1": "Tooth 46 is missing. " + " ".join(f"A{n}." for n in range(1999))})
+    assert desk.run(teams=("alpha",)) == 0
+    row = desk.rows("alpha")["A1"]
+    assert row["metrics"]["radfact"]["candidate_findings"] == 2000
+    assert row["metrics"]["radfact"]["precision"] == 1 / 2000
+    assert row["warnings"] == ["1900 findings beyond the first 100 count as not entailed."]
+    verdicts = [json.loads(call.question) for call in server.calls if call.task == "evidenced_phrase"]
+    assert len(verdicts) == 100 + 2 + 8  # of A1, and of A2 and A3
+    assert max(len(verdict["reference"]) for verdict in verdicts) == 100
+    assert desk.metrics("alpha")["aggregates"]["radfact"]["verdicts"] == 110
+
+
+def test_a_full_disk_stops_the_run_before_further_questions_are_paid(
+    desk: Desk, server: ScriptedServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An answer that cannot be kept would be paid for again."""
+    monkeypatch.setenv("PODIUM_JUDGE_CONCURRENCY", "1")
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (40_000, before[1]))
+    try:
+        assert desk.run() == 2
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    lines, last = desk.said()
+    assert last.startswith("The judge's cache cannot be written: ")
+    assert "Traceback" not in "\n".join(lines)
+    asked = len(server.answered)
+    assert desk.run() == 0
+    assert len(server.answered) == len(set(server.answered)) + 1  # the one that could not be kept
+    assert asked < len(set(server.answered))
+
+
+def test_a_key_that_ends_during_the_run_costs_no_answer_twice(desk: Desk, server: ScriptedServer) -> None:
+    server.script(lambda _: len(server.calls) > 6, server.status(401))
+    assert desk.run() == 2
+    assert desk.said()[1] == "The judge's server refuses the key (status 401)."
+    server.rules.clear()
+    assert desk.run() == 0
+    assert len(server.answered) == len(set(server.answered))
 
 
 def test_nonsense_for_one_case_fails_its_verdicts_and_no_aggregate_is_written(

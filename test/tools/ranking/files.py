@@ -6,6 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from challenges.built import carotid, carotid_tables
+from challenges.declared.declaring import write_predictions
+from evaluating import evaluate
 from rich.console import Console
 
 from podium.challenges import published_settings
@@ -16,7 +18,7 @@ from podium.platform.jobs import Clock, Runtime
 from podium.platform.metrics_file import SCHEMA_NAME, CaseResult, Counts, MetricsFile
 from podium.platform.privacy import published_results
 from podium.tools.ranking.documents import read_cohorts
-from podium.tools.ranking.rank import rank
+from podium.tools.ranking.rank import rank, rank_paths
 from podium.tools.ranking.result import Ranking
 from podium.tools.ranking.schemes import CaseTable, RankingOptions, case_table
 
@@ -73,7 +75,7 @@ def carotid_document(
     )
     rows = published_results(results, per_case=per_case, key=b"key", confidential=challenge.confidential)
     decimals = None if per_case == "full" else 4
-    aggregates = challenge.published(metrics.aggregates, results, per_case=per_case, decimals=decimals)
+    aggregates = challenge.published(metrics.aggregates, results, per_case=per_case, decimals=decimals, key=b"key")
     return metrics.model_copy(update={"aggregates": aggregates, "results": rows}).document()
 
 
@@ -84,7 +86,7 @@ def small_document(kind: str, settings: Any, aggregates: Any, rows: Mapping[str,
         **{"challenge": kind, "kind": kind, "title": f"{kind.capitalize()} in small", "version": "1"},
         "settings": settings,
         "aggregates": aggregates,
-        "counts": {"expected": len(rows), "scored": len(rows), "failed": 0, "missing": 0, "unmatched": 0},
+        "counts": {"expected": len(rows), "scored": len(rows), "partial": 0, "failed": 0, "missing": 0, "unmatched": 0},
         "results": [
             {"case": case, "status": "scored", "metrics": figures, "warnings": [], "error": None}
             for case, figures in rows.items()
@@ -136,3 +138,11 @@ VALUES: list[list[float | None]] = [
     [0.70, 0.75, None, 0.72, 0.88, 0.70, 0.74, 0.71],
 ]
 TABLE: CaseTable = case_table(METRIC, VALUES)
+
+
+def evaluated_and_ranked(root: Path, truth: Path, teams: dict[str, Any], options: RankingOptions) -> Ranking:
+    """`teams` are the files of each."""
+    for team, files in teams.items():
+        evaluate(write_predictions(root / "in" / team, files), truth, root / "out" / team)
+    (ranking,) = rank_paths(root / "out", options=options)
+    return ranking

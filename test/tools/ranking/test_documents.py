@@ -48,8 +48,8 @@ def test_nothing_found(tmp_path: Path) -> None:
     [
         ("[]", ""),
         ("{", ""),
-        ('{"schema": "podium-metrics-2"}', " ('challenge' is missing)"),
-        ('{"schema": "other-1"}', " ('schema' is wrong: input should be 'podium-metrics-2')"),
+        ('{"schema": "podium-metrics-3"}', " ('challenge' is missing)"),
+        ('{"schema": "other-1"}', " ('schema' is wrong: input should be 'podium-metrics-3')"),
     ],
 )
 def test_what_is_no_metrics_json(tmp_path: Path, content: str, words: str) -> None:
@@ -131,8 +131,10 @@ CONTRADICTIONS = {
         "settings": ONE["settings"] | {"colour": "red"}
     },
     "has the case 'case_0' twice": {"results": [*ROWS, ROWS[0]]},
-    f"counts 999 scored, 0 failed and 0 missing of 6 cases, {CHANGED}": {"counts": COUNTS | {"scored": 999}},
-    f"counts 5 scored, 1 failed and 0 missing of 6 cases, {CHANGED}": {"counts": COUNTS | {"scored": 5, "failed": 1}},
+    f"counts 999 scored, 0 partial, 0 failed and 0 missing of 6 cases, {CHANGED}": {"counts": COUNTS | {"scored": 999}},
+    f"counts 5 scored, 0 partial, 1 failed and 0 missing of 6 cases, {CHANGED}": {
+        "counts": COUNTS | {"scored": 5, "failed": 1}
+    },
 }
 
 

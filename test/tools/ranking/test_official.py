@@ -13,7 +13,6 @@ from tools.ranking.replicates import resampled
 
 from podium.challenges.board import Criterion, RankingRule
 from podium.challenges.freehand.scoring import FreehandSettings
-from podium.challenges.lesions.files import LesionsSettings
 from podium.challenges.reports.files import ReportsSettings
 from podium.errors import UsageError
 from podium.metrics.declaration import Direction
@@ -142,7 +141,7 @@ def test_what_is_no_arena_result(tmp_path: Path, content: str | None, words: str
     [
         (carotid(settings()), {"risk": {"reference": "low_risk", "prediction": "low_risk"}}),
         (freehand(FreehandSettings(edition="2024")), {"gpe": 1.0}),
-        (lesions(LesionsSettings()), {"auc_dice": 1.0}),
+        (lesions(), {"auc_dice": 1.0}),
         (reports(ReportsSettings()), {"meteor": 1.0}),
     ],
 )

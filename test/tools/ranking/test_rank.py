@@ -3,6 +3,7 @@
 import csv
 import json
 import math
+import os
 import subprocess
 import sys
 import time
@@ -21,7 +22,10 @@ from podium.errors import UsageError
 from podium.metrics.resampling import Resamples
 from podium.platform.jobs import Runtime
 from podium.platform.metrics_file import CaseResult
+from podium.tools.ranking.output import written_at_once
 from podium.tools.ranking.result import Ranking, ranking_from_json, ranking_to_json
+
+TAIL_OF_SIX = 0.002437  # Phi(-sqrt(6 / 5) t), t = 2.570582 of 5 degrees of freedom at 97.5 %
 
 
 @pytest.fixture(scope="module")
@@ -50,7 +54,7 @@ def test_the_official_order_counts_missing_cases_with_the_worst_values(three: Ra
     poor = three.teams[2]
     assert (poor.expected, poor.scored, poor.failed, poor.missing) == (6, 4, 0, 2)
     assert [(each.case, each.status) for each in poor.troubles] == [("case_2", "missing"), ("case_5", "missing")]
-    assert "poor: 2 missing of 6 cases, which count with the worst values." in three.notes
+    assert "poor: 2 missing of 6 cases, in which what is missing counts with the worst values." in three.notes
     assert not any("recomputed" in note for note in three.notes), "the fixed rule needs no cohort"
     # By hand: all eight figures are the case's quality, so the segmentation score is 100 times its mean.
     assert three.columns[2].path == "segmentation_score"
@@ -247,8 +251,9 @@ def test_chosen_metrics_replace_the_declared_ones(tmp_path: Path) -> None:
 
 
 def test_without_single_cases_teams_are_ranked_by_aggregates_alone(tmp_path: Path) -> None:
+    """Six hidden cases: scores have steps of 10, in which the first two are equal."""
     ranking = ranked(tmp_path, three_teams(per_case="none"))
-    assert names(ranking) == ["good", "fair", "poor"]
+    assert [(team.name, team.rank) for team in ranking.teams] == [("fair", 1), ("good", 1), ("poor", 3)]
     assert [scheme.scheme for scheme in ranking.schemes] == ["official"]
     assert ranking.deciding.stability is None
     assert ranking.deciding.why_no_stability == "The files contain no per-case rows, so cases cannot be resampled."
@@ -288,22 +293,6 @@ def test_a_figure_that_is_no_number(tmp_path: Path, value: Any) -> None:
     document["results"][0]["metrics"]["segmentation"] = value
     with pytest.raises(UsageError, match=r"a/metrics.json: 'segmentation' of the case 'case_0' is not a number\."):
         ranked(tmp_path, {"a": document})
-
-
-@pytest.mark.parametrize(
-    ("part", "name", "value"),
-    [("results", "risk", [1]), ("aggregates", "time_score", {})],
-)
-def test_a_file_that_was_tampered_with_costs_the_interval_alone(
-    tmp_path: Path, part: str, name: str, value: Any
-) -> None:
-    teams = three_teams()
-    content = teams["good"][part]
-    (content if part == "aggregates" else content[0]["metrics"])[name] = value
-    ranking = ranked(tmp_path, teams)
-    assert names(ranking) == ["good", "fair", "poor"]
-    assert ranking.deciding.stability is None
-    assert any(note.startswith("The official ranking has no intervals. The rows") for note in ranking.notes)
 
 
 # Odd cohorts
@@ -417,6 +406,62 @@ def test_aggregates_that_contradict_their_rows_are_refused(tmp_path: Path) -> No
     )
 
 
+@pytest.mark.parametrize(
+    ("emptied", "words"),
+    [
+        (
+            {"dice": {}},
+            ": the case 'case_0' lacks the figure 'dice.long_vessel', which other cases have: it was changed",
+        ),
+        ({"dice": None}, ": the case 'case_0' lacks the figure 'dice.long_vessel', which"),
+        (
+            {"risk": {"reference": 1, "prediction": 2, "correct": 1}},
+            " has aggregates.score = 100, but its rows are not sufficient, unlike those of other teams: it",
+        ),
+    ],
+)
+def test_a_row_without_its_figures_hides_no_forged_score(tmp_path: Path, emptied: dict[str, Any], words: str) -> None:
+    """Else nothing could be computed again, the score of 100 would win, and all teams would lose their intervals."""
+    teams = three_teams()
+    teams["poor"]["aggregates"]["score"] = 100
+    teams["poor"]["results"][0]["metrics"] |= emptied
+    with pytest.raises(UsageError, match=f"poor/metrics.json{words}"):
+        ranked(tmp_path, teams)
+    teams["poor"]["results"][0]["metrics"] = {}
+    with pytest.raises(UsageError, match=r"poor/metrics.json: the case 'case_0' lacks the figure '.*', which other"):
+        ranked(tmp_path, teams)
+    for row in teams["poor"]["results"]:
+        row["metrics"] = {}
+    with pytest.raises(UsageError, match=r"poor/metrics.json has aggregates.* but its rows are not sufficient"):
+        ranked(tmp_path, teams)
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"time_known": None}, "lacks aggregates.time_known: it was changed after it was written, or written by an"),
+        ({"time_known": {}}, "lacks aggregates.time_known: "),
+        ({"total_seconds": None}, "lacks aggregates.total_seconds: "),
+    ],
+)
+@pytest.mark.parametrize("rule", ["fixed", "cohort"])
+def test_aggregates_that_the_rules_need_are_not_left_out(
+    tmp_path: Path, changes: dict[str, Any], words: str, rule: str
+) -> None:
+    teams = three_teams(configuration=settings(rule))
+    figures = {key: value for key, value in (teams["poor"]["aggregates"] | changes).items() if value is not None}
+    teams["poor"]["aggregates"] = figures
+    with pytest.raises(UsageError, match=f"poor/metrics.json {words}"):
+        ranked(tmp_path, teams)
+
+
+def test_a_time_score_that_is_taken_away_hides_no_forged_score(tmp_path: Path) -> None:
+    teams = three_teams()
+    teams["poor"]["aggregates"] |= {"time_score": {}, "score": 100.0}
+    with pytest.raises(UsageError, match=r"poor/metrics.json has aggregates.score = 100, but its rows are not suff"):
+        ranked(tmp_path, teams)
+
+
 def test_rounded_aggregates_agree_and_the_exact_ones_decide(tmp_path: Path) -> None:
     """Two teams whose published scores are equal to two decimals: their rows tell them apart."""
     near = tuple(value - 1e-5 for value in GOOD)
@@ -453,7 +498,7 @@ def test_every_mean_has_an_interval_and_time_has_none(tmp_path: Path) -> None:
     draws = Resamples.draw(cases=6, replicates=200, seed=0).counts
     literal = [100 * float(np.mean(np.repeat(GOOD, times))) for times in draws]
     intervals = columns["segmentation_score"].intervals
-    assert intervals[0] == pytest.approx(tuple(np.quantile(literal, [0.025, 0.975])))
+    assert intervals[0] == pytest.approx(tuple(np.quantile(literal, [TAIL_OF_SIX, 1 - TAIL_OF_SIX])), rel=1e-4)
     assert ranking.teams[0].score_interval == ranking.deciding.score_intervals[0]  # type: ignore[index]
     assert "Not resampled, because each team has only one figure: Time, Seconds." in ranking.methods.sentences
     dice = next(metric for metric in ranking.metrics if metric.name == "dice.long_plaque")
@@ -475,7 +520,8 @@ def test_confidence_and_alpha(tmp_path: Path) -> None:
 def test_small_numbers_are_said_first(three: Ranking) -> None:
     assert three.notes[:2] == (
         "There are only 6 cases: intervals and probabilities are only rough estimates.",
-        "Percentile intervals over fewer than 50 cases (here 6) are too narrow.",
+        "There are fewer than 20 cases: rare failures may be missing from the sample, and intervals then are too "
+        "narrow.",
     )
     assert [(each.better, each.worse) for each in three.differences] == [("good", "fair"), ("fair", "poor")]
     assert three.teams[0].group == 1
@@ -513,7 +559,18 @@ def test_a_run_that_is_killed_leaves_no_part_of_a_ranking(tmp_path: Path) -> Non
     complete = ["figures", "ranking.csv", "ranking.json", "ranking.tex", "report.html"]
     assert found in ([], complete)
     assert subprocess.run([*command, "--bootstraps", "10"], capture_output=True, check=True).returncode == 0
-    assert sorted(path.name for path in output.iterdir() if not path.name.startswith(".")) == complete
+    assert sorted(path.name for path in output.iterdir()) == complete  # nothing is left of the run that was killed
+
+
+def test_the_folder_of_a_run_that_goes_on_is_left_to_it(tmp_path: Path) -> None:
+    ended = subprocess.Popen(["true"])
+    ended.wait()
+    others = [tmp_path / f".unfinished.{os.uname().nodename}.{process}" for process in (os.getppid(), ended.pid)]
+    for folder in (*others, tmp_path / ".unfinished.another-machine.1"):
+        folder.mkdir()
+    with written_at_once(tmp_path):
+        pass
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted([others[0].name, ".unfinished.another-machine.1"])
 
 
 @pytest.mark.parametrize(

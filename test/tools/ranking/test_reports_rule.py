@@ -98,11 +98,12 @@ def document(radfact: TeamRadFact | None, reports: Sequence[str] = REFERENCE, **
 
 
 @pytest.mark.parametrize("captioning", ["leaderboard", "offline"])
+@pytest.mark.parametrize("bleu", ["corpus", "cases"])
 @pytest.mark.parametrize("clinical", ["f1_of_means", "mean_of_f1"])
 def test_every_replicate_scores_as_the_judged_submission_of_the_drawn_cases_would(
-    clinical: Any, captioning: Any
+    clinical: Any, bleu: Any, captioning: Any
 ) -> None:
-    settings = ReportsSettings(clinical=clinical, captioning=captioning)
+    settings = ReportsSettings(clinical=clinical, bleu=bleu, captioning=captioning)
     results = rows(("the overjet is increased", "no crossbite here and an open bite"), ((0.75, 0.5), (0.25, 1.0)))
     resamples = Resamples(np.array([[1, 1], [2, 0], [0, 2]], dtype=np.int32))
     found = resampled_final_score([row.metrics for row in results], resamples, settings)
@@ -314,19 +315,33 @@ def arena_file(folder: Path, **changes: Any) -> str:
     return str(path)
 
 
-@pytest.mark.parametrize(("options", "ranks"), [((), [1, 2, 2, 4]), (("--break-arena-ties",), [1, 2, 3, 4])])
-def test_teams_of_one_group_share_the_rank_in_the_order_of_their_ratings_unless_ties_are_broken(
-    four_teams: Path, options: Sequence[str], ranks: list[int]
+@pytest.mark.parametrize(
+    ("options", "in_file", "ranks"),
+    [
+        ((), False, [1, 2, 3, 4]),
+        (("--tied-groups",), False, [1, 2, 2, 4]),
+        ((), True, [1, 2, 2, 4]),  # written by `podium arena result --tied-groups`
+    ],
+)
+def test_the_ratings_rank_unless_groups_share_a_rank(
+    four_teams: Path, options: Sequence[str], in_file: bool, ranks: list[int]
 ) -> None:
-    ranking = ranked(four_teams, "--arena", arena_file(four_teams), *options)
+    ranking = ranked(four_teams, "--arena", arena_file(four_teams, tied_groups=in_file), *options)
     assert [f"{team.name} {team.group}" for team in ranking.teams] == ["team3 1", "team2 2", "team1 2", "team4 3"]
     assert [team.rank for team in ranking.teams] == ranks
-    broken = any("nevertheless ordered by their ratings" in each for each in ranking.methods.sentences)
-    assert broken == bool(options)
+    shared = any("form a group and share its rank." in each for each in ranking.methods.sentences)
+    assert shared == ranking.arena.tied_groups == (ranks[1] == ranks[2])
     column = next(column for column in ranking.columns if column.path == "arena.rating")
     assert column.intervals == ((1150, 1250), (970, 1070), (960, 1060), (750, 850))
     assert ranking.differences == ()
     assert ranking.deciding.score_intervals is not None, "the official score keeps its interval"
+
+
+def test_ratings_alone_have_no_groups(four_teams: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    path = arena_file(four_teams, teams=[])
+    assert [team.rank for team in ranked(four_teams, "--arena", path).teams] == [1, 2, 3, 4]
+    assert run(four_teams, "--arena", path, "--tied-groups") == 2
+    assert capfd.readouterr().err.endswith(f"{path} has no groups, so --tied-groups cannot be used.\n")
 
 
 def test_votes_and_stop_rule_are_reported(four_teams: Path, capfd: pytest.CaptureFixture[str]) -> None:
@@ -336,7 +351,7 @@ def test_votes_and_stop_rule_are_reported(four_teams: Path, capfd: pytest.Captur
     assert warning in " ".join(capfd.readouterr().out.split())
     text = " ".join(ranking.methods.sentences)
     assert "In this arena 5 raters gave 60 votes on 12 cases." in text
-    assert "Finalists are ordered by their Bradley-Terry ratings; those whose intervals" in text
+    assert "Finalists are ordered by their Bradley-Terry ratings. Those that the votes do not separate" in text
     assert "The arena's stop rule did not hold when the ratings were taken." in text
     page = ranking_report(ranking).page
     for words in ("Arena rating 1200.0", "5 raters gave 60 votes on 12 cases.", "1150.0 to 1250.0"):

@@ -81,7 +81,8 @@ def lesions_document(dice: Areas, dmm: Areas, *, regime: Any = "simulated") -> d
         return {"mean": sum(defined) / len(defined) / scale} if defined else {}
 
     aggregates = {"ranked": {"auc_dice": mean(dice), "auc_dmm": mean(dmm)}}
-    return small_document("lesions", published_settings(lesions(LesionsSettings(regime=regime))), aggregates, rows)
+    settings = {"regime": regime} | ({} if scale == 1 else {"clinician_auc": "normalised"})
+    return small_document("lesions", published_settings(lesions(settings)), aggregates, rows)
 
 
 def write(path: Path, content: dict[str, Any]) -> None:
@@ -113,7 +114,7 @@ def test_where_no_case_has_lesions_all_teams_are_equal(tmp_path: Path) -> None:
 
 
 def test_replicates_leave_out_undefined_cases_and_an_empty_one_has_no_value() -> None:
-    challenge = lesions(LesionsSettings())
+    challenge = lesions()
     rows = [row["metrics"] for row in lesions_document(*TEAMS["one"])["results"]]
     resamples = Resamples(np.array([[1, 1, 1], [0, 1, 2], [0, 3, 0]], dtype=np.int32))
     found = resampled(challenge, rows, {}, resamples)
@@ -145,7 +146,10 @@ def test_both_regimes_in_one_call_are_ranked_apart(tmp_path: Path, layout: str) 
 
 
 def test_settings_of_both_regimes_can_be_read_again() -> None:
-    for settings in (LesionsSettings(steps=4), LesionsSettings(regime="clinician", iou_threshold=0.2)):
+    for settings in (
+        LesionsSettings(steps=4, empty_reference="undefined"),
+        LesionsSettings(regime="clinician", empty_reference="undefined", iou_threshold=0.2),
+    ):
         assert LesionsSettings.model_validate(settings.model_dump(mode="json")) == settings
 
 

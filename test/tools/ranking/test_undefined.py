@@ -8,23 +8,24 @@ from typing import Any
 
 import numpy as np
 import pytest
-from challenges.declared.declaring import write_challenge, write_predictions
-from evaluating import evaluate
+from challenges.declared.declaring import write_challenge
 from sklearn.metrics import average_precision_score
-from tools.ranking.files import printed
+from tools.ranking.files import evaluated_and_ranked, printed
 
 from podium import rank
 from podium.challenges import challenge_from_settings
 from podium.challenges.freehand.scoring import FreehandCase
 from podium.metrics.aggregation import CohortValues, aggregate
+from podium.metrics.declaration import Metric
 from podium.metrics.resampling import Resamples
+from podium.tools.ranking.comparisons import paired_p_over_pairs, rank_groups
 from podium.tools.ranking.output import ranking_latex, table_columns
 from podium.tools.ranking.result import Ranking, ranking_from_json, ranking_to_json
-from podium.tools.ranking.schemes import RankingOptions, SchemeOutcome, rank_groups
+from podium.tools.ranking.schemes import RankingOptions, SchemeOutcome, case_table, positions_in_cases
 from podium.tools.ranking.statistics import median_interval, percentile_interval
 from podium.tools.ranking.tables import TableOptions
 from podium.tools.report.ranking_report import ranking_report
-from podium.tools.report.tables import differences_table
+from podium.tools.report.tables import claims_table
 
 pytestmark = pytest.mark.usefixtures("in_process")
 
@@ -65,14 +66,6 @@ def ranked(root: Path, *, cases: int, formula: str, teams: dict[str, dict[str, A
     return evaluated_and_ranked(root, folder, files, RankingOptions(bootstraps=bootstraps))
 
 
-def evaluated_and_ranked(root: Path, truth: Path, teams: dict[str, Any], options: RankingOptions) -> Ranking:
-    """`teams` are the files of each."""
-    for team, files in teams.items():
-        evaluate(write_predictions(root / "in" / team, files), truth, root / "out" / team)
-    (ranking,) = rank(root / "out", options=options)
-    return ranking
-
-
 @pytest.fixture(scope="module")
 def rare(tmp_path_factory: pytest.TempPathFactory) -> Ranking:
     """300 cases, three findings, one of them in three cases."""
@@ -95,7 +88,7 @@ def test_a_resample_without_a_positive_case_is_left_out_of_the_interval_and_coun
     team = next(team for team in rare.teams if team.name == "fair")
     exact = np.mean([average_precision_score(truth[name], found[name]) for name in FINDINGS])
     assert team.score == pytest.approx(exact)
-    assert team.score_interval == pytest.approx(tuple(np.quantile(literal, [0.025, 0.975])))
+    assert team.score_interval == pytest.approx(tuple(np.quantile(literal, [0.024349, 1 - 0.024349])), abs=1e-5)
     assert 0.4 < team.score_interval[0] < team.score
     assert rare.deciding.undefined_replicates == 32
     assert rare.deciding.stability.replicates == 968
@@ -151,25 +144,29 @@ def test_a_term_without_a_value_is_left_out_or_the_worst(tmp_path: Path) -> None
 
 LIVER = (
     '[values.v]\nkind = "labels"\nfile = "{case}.mha"\nreference = "{case}.mha"\nlabels = { liver = 1 }\n'
-    '[[metrics]]\nkind = "dice"\nfailed = "exclude"\nboth_empty = "exclude"\n[ranking]\nby = "dice"\n'
+    '[[metrics]]\nkind = "dice"\nboth_empty = "exclude"\n'
+    '[[metrics]]\nkind = "nsd"\ntolerance_mm = 0.5\nwhere = "dice.liver >= 0.2"\notherwise = "exclude"\n'
+    '[ranking]\nby = "nsd"\n'
 )
 
 
 def test_a_team_without_a_value_is_last_and_in_no_group(tmp_path: Path) -> None:
-    """It predicted the case without an organ alone, and the challenge leaves out failed and empty cases."""
+    """None of its masks meets the condition of the ranked figure."""
     organ = np.zeros((4, 4), np.uint8)
     organ[1:3, 1:3] = 1
     empty = {"e.mha": np.zeros_like(organ)}
     one = {f"{case}.mha": np.roll(organ, shift, axis=1) for shift, case in enumerate("abcd")}
     two = {name: np.roll(organ, 1, axis=0) for name in one}
     folder = write_challenge(tmp_path / "truth", LIVER, {**dict.fromkeys(one, organ), **empty})
-    teams = {"one": one | empty, "two": two | empty, "none": empty}
+    none = {name: np.roll(organ, 2, axis=0) for name in one}
+    teams = {"one": one | empty, "two": two | empty, "none": none | empty}
     ranking = evaluated_and_ranked(tmp_path, folder, teams, RankingOptions(bootstraps=50))
     last = ranking.teams[-1]
     assert (last.name, last.rank, last.score, last.group, last.group_p) == ("none", 3, None, None, None)
     assert [team.group for team in ranking.teams[:2]] == [1, 1]
     assert table_columns(ranking)[0].cells[-1] == "no value"
-    compared = differences_table(ranking)
+    compared = claims_table(ranking)
+    assert compared is not None
     assert compared.rows[-1][-1] == "no value"
     assert any(note.startswith("'no value' means that the figure is undefined") for note in ranking.notes)
 
@@ -180,9 +177,9 @@ def test_errors_in_mm_of_few_scans_are_never_zero() -> None:
     rows = [{"gpe": value} for value in (8.32, 71.38, None, None)]
     drawn = CohortValues(board, rows, Resamples.draw(cases=4, replicates=500, seed=0), {})["gpe.mean"]
     assert 10 < np.count_nonzero(np.isnan(drawn)) < 70  # 1 in 16
-    assert percentile_interval(drawn, confidence=0.95) == pytest.approx((8.32, 71.38))
-    lost = board.row(FreehandCase({}, {}), is_missing=True)
-    assert lost["gpe"] is None
+    assert percentile_interval(drawn, confidence=0.95, cases=4) == pytest.approx((8.32, 71.38))
+    lost, reasons = board.row(FreehandCase({}, {}), lacks=lambda _: True)
+    assert (lost["gpe"], reasons["gpe"]) == (None, "prediction_empty")
     given = {"runtime_known": 0.0, "runtime_seconds": 1.0, "scans.scored": 0.0}
     assert "gpe" not in aggregate(board, [lost, lost], given)
 
@@ -196,7 +193,7 @@ def test_groups_leave_out_teams_without_a_value() -> None:
         SchemeOutcome(ranks=np.ones(each.shape, np.int64), scores=each, direction="higher", score_title="s")
         for each in (scores, drawn)
     )
-    groups, _ = rank_groups(full, replicates, cases=50, alpha=0.05)
+    groups, _ = rank_groups(full.scores[0], paired_p_over_pairs(full, replicates, cases=50), alpha=0.05)
     assert groups == (1, 2, None)
 
 
@@ -204,9 +201,11 @@ def test_an_interval_that_excludes_zero_within_a_group_is_explained(rare: Rankin
     one, two = rare.teams
     same = (one, replace(two, group=one.group, group_p=0.061))
     difference = replace(rare.differences[0], interval=(0.01, 0.2))
-    shown = differences_table(replace(rare, teams=same, differences=(difference,)))
+    assert rare.claims is not None
+    shown = claims_table(replace(rare, teams=same, claims=replace(rare.claims, pairs=(difference,))))
+    assert shown is not None
     assert shown.rows[0][-1] == "same (p = 0.061)"
-    assert "adjusted (Holm) over all comparisons with that team" in shown.caption
+    assert "adjusted over all pairs of teams" in shown.caption
 
 
 # Medians
@@ -249,8 +248,48 @@ def test_a_team_without_a_rank_comes_last_whatever_its_name(tmp_path: Path) -> N
         return {"p.csv": "case,age\n" + "".join(f"c{number},{age}\n" for number, age in enumerate(values))}
 
     value = '[values.age]\nkind = "number"\ntable = "p.csv"\ncolumn = "age"\n'
-    metric = '[[metrics]]\nkind = "pearson"\nfailed = "exclude"\n[ranking]\nby = "pearson"\n'
+    metric = '[[metrics]]\nkind = "pearson"\nfailed = 5\n[ranking]\nby = "pearson"\n'
     folder = write_challenge(tmp_path / "truth", value + metric, ages(1, 2, 3, 4))
     teams = {"a": ages(5, 5, 5, 5), "b": ages(1, 3, 2, 4), "c": ages(1, 2, 3, 4)}
     ranking = evaluated_and_ranked(tmp_path, folder, teams, RankingOptions(bootstraps=0, scheme="platform"))
     assert [(team.name, team.rank) for team in ranking.teams] == [("c", 1), ("b", 2), ("a", None)]
+
+
+# Why there is no value, in rankings by case.
+
+SPOTS = (
+    '[values.v]\nkind = "labels"\nfile = "{case}.mha"\nreference = "{case}.mha"\nlabels = { spot = 1 }\n'
+    '[[metrics]]\nkind = "lesions"\nmatch = "iou"\nthreshold = 0.1\npairing = "any"\nfailed = "empty"\n'
+    '[ranking]\nby = ["lesions.spot.f1"]\nmethod = "positions_by_case"\n'
+)
+
+
+@pytest.mark.parametrize("scheme", ["official", "mean-then-rank", "rank-then-mean"])
+def test_a_perfect_submission_is_first_where_there_is_nothing_to_find(tmp_path: Path, scheme: str) -> None:
+    """The other one has a false positive in the case without a spot, where the F1 of the right answer is excluded."""
+    spot, nothing = np.zeros((4, 4), np.uint8), np.zeros((4, 4), np.uint8)
+    spot[1:3, 1:3] = 1
+    references = {"a.mha": spot, "b.mha": spot, "c.mha": nothing}
+    folder = write_challenge(tmp_path / "truth", SPOTS, references)
+    teams = {"invents": references | {"c.mha": spot}, "perfect": references}
+    ranking = evaluated_and_ranked(tmp_path, folder, teams, RankingOptions(bootstraps=50, scheme=scheme))
+    assert (ranking.teams[0].name, ranking.teams[0].rank) == ("perfect", 1)
+    assert ranking.teams[1].rank == 2
+    row = json.loads((tmp_path / "out/perfect/metrics.json").read_text())["results"][2]
+    assert row["undefined"]["lesions.spot.f1"] == "both_empty"
+    p = ranking.significance[0].p
+    assert p[0][1] < p[1][0]
+
+
+def test_right_answers_share_the_best_place_of_a_case_and_others_without_a_value_the_last() -> None:
+    metric = Metric(name="m", title="M", direction="higher", lowest=0.0, highest=1.0, worst=0.0)
+    rows = [[None, 0.5, None, None], [0.25, None, 0.5, None], [0.0, None, None, None]]
+    reasons = [
+        ["both_empty", "", "reference_empty", "both_empty"],
+        ["", "condition", "", "both_empty"],
+        ["", "both_empty", "", "both_empty"],
+    ]
+    table = case_table(metric, rows, reasons)
+    assert table.defined.tolist() == [True, True, False, False]
+    assert positions_in_cases(table).tolist() == [[1, 2], [2, 3], [3, 1]]
+    assert table.filled().tolist() == [[1.0, 0.5], [0.25, 0.0], [0.0, 1.0]]

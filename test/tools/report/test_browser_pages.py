@@ -205,7 +205,7 @@ def test_tables_of_cases_sort_and_filter(browser: Browser, pages: dict[str, Path
     article.locator(".cases thead button", has_text="Dice").first.click()
     assert names.first.inner_text() == "c5", "the best"
     assert article.locator("th[aria-sort]").get_attribute("aria-sort") == "descending"
-    article.locator("button", has_text="Failed and missing first").click()
+    article.locator("button", has_text="Unscored first").click()
     assert names.first.inner_text() == "c3"
     article.locator("input").fill("missing")
     assert names.all_inner_texts() == ["c3"]

@@ -211,7 +211,7 @@ def test_a_distribution_counts_every_case_once() -> None:
     exhibit = distribution(DICE, cases, column=2)  # type: ignore[arg-type]
     assert sum(int(row[2]) for row in exhibit.table.rows) == 5
     assert "Median 0.5000, mean 0.4100 over 5 cases." in exhibit.caption
-    assert "1 failed or missing case included." in exhibit.caption
+    assert "1 unscored or partial case included." in exhibit.caption
     assert "1 case without a value left out." in exhibit.caption
     assert len(rows_of(exhibit)) == len(exhibit.table.rows)
     assert len(rows_of(exhibit, "cases")) == 5
@@ -310,6 +310,7 @@ def hostile_exhibits() -> list[Exhibit]:
     hostile = replace(
         ranking,
         cases=(first, second, "c"),
+        claims=None,
         differences=(),
         teams=tuple(replace(team, name=name) for team, name in zip(ranking.teams, names, strict=True)),
         metrics=tuple(replace(each, title=f"{first} {each.title}") for each in ranking.metrics),

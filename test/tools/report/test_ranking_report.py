@@ -31,7 +31,7 @@ def golden_page() -> Page:
 
 
 def test_the_table_says_what_the_ranking_says() -> None:
-    rows = golden_page().table("Rank", "Team", "Mean Dice", "Rank, 95 % interval", "Chance of winning", "Group")
+    rows = golden_page().table("Rank", "Team", "Mean Dice", "Rank, 95 % interval", "Share of resamples won", "Group")
     interval = "0.6100 to 0.8900"
     assert [[*row[:3], row[5]] for row in rows] == [
         ["1", "B finalist", f"0.8688{interval}", "1"],
@@ -39,7 +39,7 @@ def test_the_table_says_what_the_ranking_says() -> None:
         ["3", "A", f"0.8200{interval}", "1"],
         ["4", "D", f"0.6500{interval}", "2"],
     ]
-    assert [row[3] for row in rows] == ["1 to 3", "1 to 3", "1 to 3", "4"]
+    assert [row[3] for row in rows] == [f"{ranks} tests: 1 to 4" for ranks in ("1 to 3", "1 to 3", "1 to 3", "4")]
     assert [row[4] for row in rows] == ["50 %", "20 %", "30 %", "< 1 % (n = 8 cases)"]
     assert rows[3][-1] == "7/81 missing", "the table shows how many cases a team lost"
 
@@ -114,7 +114,7 @@ def test_what_is_not_shown_is_said_and_a_large_page_stays_below_five_megabytes()
     assert "4 of 26 metrics are shown" in words
     assert "Significance maps: 4 of 26 are shown; ranking.json has all." in words
     many = page_of(large_ranking(teams=50, cases=1000, metrics=10))
-    assert "240 of 1,000 cases are shown: failed and missing ones, and the worst." in many.all_words
+    assert "240 of 1,000 cases are shown: failed, missing and partial ones, and the worst." in many.all_words
     assert len(many.text.encode()) < 5_000_000
 
 
@@ -127,7 +127,9 @@ def test_tables_below_plots_hold_the_worked_figures() -> None:
 
 
 def test_each_team_has_a_summary() -> None:
-    words = "Rank 3 of 4. Mean Dice: 0.8200 (0.6100 to 0.8900). 95 % interval: ranks 1 to 3; chance of winning: 30 %."
+    words = (
+        "Rank 3 of 4. Mean Dice: 0.8200 (0.6100 to 0.8900). 95 % interval: ranks 1 to 3; share of resamples won: 30 %."
+    )
     assert words in golden_page().all_words
 
 

@@ -71,10 +71,10 @@ def test_a_participant_sees_scores_problems_and_worst_cases(metrics: Path, tmp_p
     low, high = map(float, intervals["Score (0-100)"].split(" to "))
     assert low < expected["aggregates"]["score"] < high
     assert intervals["Seconds"] == "–", "the time does not come from the cases"
-    assert "Over fewer than 50 cases (here 12) they are too narrow." in page.all_words
-    assert "6 of 12 cases were scored. 5 failed and 1 missing" in page.all_words
+    assert "There are fewer than 20 cases (here 12): rare failures may be missing from the sample." in page.all_words
+    assert "6 of 12 cases were scored. 4 partial, 1 failed and 1 missing" in page.all_words
     cases = page.table("Case", "Status", "Segmentation")
-    assert [row[1] for row in cases] == ["failed"] * 5 + ["missing"] + ["scored"] * 6, "failed and missing cases first"
+    assert [row[1] for row in cases] == ["failed", "missing"] + ["partial"] * 4 + ["scored"] * 6, "what lost most first"
     assert sum(row[0].startswith("csv_0113'csv_0113_pred.h5: trans_mask' holds the value 7") for row in cases) == 1
     worst = cases[6:]
     values = [float(row[2]) for row in worst]

@@ -17,7 +17,7 @@ from tools.report.page_check import Page, write_page
 
 from podium.challenges.pictures import LabelledVolume
 from podium.execution.executor import Executor, Serial
-from podium.readers.images import Geometry
+from podium.readers.geometry import Geometry
 from podium.tools.arena.web import viewer
 from podium.tools.report import overlays
 from podium.tools.report.overlays import OverlaySource, packed_volume
@@ -55,7 +55,7 @@ def test_the_part_around_the_labels_is_kept_with_both_sides() -> None:
     volume = made()
     packed = packed_volume(volume)
     assert packed["size"] == [29, 27, 30]
-    assert packed["part"] == "29 × 27 × 30 of 50 × 60 × 40 voxels around all labels"
+    assert packed["part"] == "29 x 27 x 30 of 50 x 60 x 40 voxels around all labels"
     part = np.s_[8:38, 18:45, 13:42]
     codes = unpacked(packed["labels"]).reshape(2, 30, 27, 29)
     for region, numbers in volume.regions.items():
@@ -75,7 +75,7 @@ def test_every_voxel_keeps_its_place_in_the_patient(monkeypatch: pytest.MonkeyPa
     volume = made()
     packed = packed_volume(volume)
     step = [1, 1, 1] if voxels > 4_000 else [3, 3, 1]
-    assert ("one of every 3 × 3 × 1" in packed["part"]) == (voxels == 4_000)
+    assert ("one of every 3 x 3 x 1" in packed["part"]) == (voxels == 4_000)
     image = SimpleITK.GetImageFromArray(volume.reference)
     image.SetSpacing(volume.geometry.spacing)
     image.SetOrigin(volume.geometry.origin)
@@ -91,7 +91,7 @@ def test_a_large_volume_is_thinned_where_it_is_finest(monkeypatch: pytest.Monkey
     packed = packed_volume(made(reference=np.ones(SHAPE, np.uint8)))
     assert np.prod(packed["size"]) <= 14_000
     assert packed["size"][2] == 40, "slices are the farthest apart"
-    assert packed["part"] == "one of every 3 × 3 × 1"
+    assert packed["part"] == "one of every 3 x 3 x 1"
     assert len(unpacked(packed["labels"])) == 2 * np.prod(packed["size"])
 
 

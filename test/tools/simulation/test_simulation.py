@@ -20,6 +20,7 @@ from challenges.lesions_folders import HALF, LESION, NOTHING, run, write, write_
 from places import ROOT
 
 from podium.cli.main import main
+from podium.cli.run import SimulateOptions
 from podium.errors import UsageError
 from podium.tools.simulation import algorithms
 from podium.tools.simulation.algorithms import KEPT_BYTES, Folders, find_algorithm, run_program
@@ -52,6 +53,8 @@ def answer(input_folder, output_folder):
     target.parent.mkdir(parents=True, exist_ok=True)
     result = SimpleITK.GetImageFromArray(mask)
     result.CopyInformation(image)
+    if pathlib.Path(__file__).with_name("ras").exists():
+        result = SimpleITK.DICOMOrient(result, "RAS")
     SimpleITK.WriteImage(result, str(target), True)
 '''
 
@@ -97,7 +100,11 @@ def points_at(folder: Path, step: int) -> int:
     return len(json.loads((folder / f"iter_{step}_scribbles.json").read_text())["points"])
 
 
-def test_what_is_written_is_what_the_scorer_reads(folders: dict[str, Path], algorithm: Any, tmp_path: Path) -> None:
+@pytest.mark.parametrize("orientation", ["lps", "ras"])
+def test_what_is_written_is_what_the_scorer_reads(
+    folders: dict[str, Path], algorithm: Any, tmp_path: Path, orientation: str
+) -> None:
+    (tmp_path / "code" / orientation).touch()
     assert simulate(folders) == 0
     names = {path.name for path in (folders["output"] / "a").iterdir()}
     assert names == {f"iter_{k}{end}" for k in range(6) for end in (".mha", "_scribbles.json")} | {"steps.json"}
@@ -116,6 +123,84 @@ def test_what_is_written_is_what_the_scorer_reads(folders: dict[str, Path], algo
     assert [step["status"] for step in steps_of(folders["output"] / "b")] == ["done"] + ["repeated"] * 5
     assert len({(folders["output"] / f"b/iter_{step}.mha").read_bytes() for step in range(6)}) == 1
     assert points_at(folders["output"] / "b", 5) == 0
+
+
+RECORDED = {  # a: the organisers' form, two scribbles in its second correction; b: what `podium simulate` writes
+    "a_0000/iter_1": {"tumor": [[2, 2, 1], [3, 2, 1]], "background": []},
+    "a_0000/iter_2": {"tumor": [[2, 2, 1], [3, 2, 1], [2, 3, 2]], "background": [[9, 7, 5]]},
+    "b/iter_0": {"points": []},
+    "b/iter_1": {"points": [{"point": [1, 1, 1], "name": "background"}]},
+}
+
+
+def write_recorded(folder: Path, recorded: dict[str, Any]) -> Path:
+    for name, content in recorded.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / f"{name}_scribbles.json").write_text(json.dumps(content))
+    return folder
+
+
+def test_recorded_scribbles_are_replayed_unchanged(
+    folders: dict[str, Path], algorithm: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Whatever the algorithm answers, in a case without lesions too, and as many steps as were recorded."""
+    replay = write_recorded(tmp_path / "recorded", RECORDED)
+    assert simulate(folders, "python:growing_answers:answer", "--replay", str(replay)) == 0
+    assert algorithm.CALLS == [0, 2, 4, 0, 1]
+    assert [points_at(folders["output"] / "a", step) for step in range(3)] == [0, 2, 4]
+    voxels = SimpleITK.GetArrayFromImage(SimpleITK.ReadImage(str(folders["output"] / "a/iter_2.mha")))
+    assert {tuple(place) for place in np.argwhere(voxels).tolist()} == {(1, 2, 2), (1, 2, 3), (2, 3, 2)}
+    assert [step["status"] for step in steps_of(folders["output"] / "b")] == ["done"] * 2
+    assert "b  step 2 of 2  " in capsys.readouterr().err
+    # Other recordings are asked again, from the first step that differs.
+    one_more = {"tumor": [[2, 2, 1], [3, 2, 1], [2, 3, 2]], "background": [[9, 7, 5], [9, 7, 4]]}
+    write_recorded(replay, {"a_0000/iter_2": one_more})
+    assert simulate(folders, "python:growing_answers:answer", "--replay", str(replay)) == 0
+    assert algorithm.CALLS[5:] == [5]
+
+
+@pytest.mark.parametrize(
+    ("recorded", "words"),
+    [
+        ({"a/iter_1": {"points": []}}, "--replay: 'b' needs a folder with iter_1_scribbles.json and so on"),
+        ({"a/iter_0": {"points": []}, "a/iter_2": {"points": []}}, "--replay: 'a' needs a folder with"),
+        (
+            {"a/iter_1": {"tumor": [[1, 1, 1]], "background": []}, "a/iter_2": {"points": []}},
+            "--replay: step 2 of 'a' lacks points of step 1; they accumulate.",
+        ),
+        ({"a/iter_1": {"tumor": []}}, "'iter_1_scribbles.json' in 'a' holds no scribbles"),
+    ],
+)
+def test_recordings_that_do_not_fit(
+    recorded: dict[str, Any],
+    words: str,
+    folders: dict[str, Path],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    replay = write_recorded(tmp_path / "recorded", recorded)
+    assert simulate(folders, "command:true", "--replay", str(replay)) == 2
+    assert capsys.readouterr().err.splitlines()[-1].startswith(words)
+
+
+@pytest.mark.parametrize("option", ["--steps=3", "--strategy=random"])
+def test_recorded_scribbles_decide_steps_and_strategy(
+    option: str, folders: dict[str, Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert simulate(folders, "command:true", "--replay", "recorded", option) == 2
+    words = "With --replay the recorded scribbles decide: leave out --steps and --strategy."
+    assert capsys.readouterr().err.splitlines()[-1] == words
+
+
+@pytest.mark.usefixtures("algorithm")
+def test_simulated_and_recorded_scribbles_never_mix_in_one_folder(folders: dict[str, Path], tmp_path: Path) -> None:
+    replay = write_recorded(tmp_path / "recorded", RECORDED)
+    assert simulate(folders, "python:growing_answers:answer", "--replay", str(replay)) == 0
+    assert simulate(folders) == 2
+
+
+def test_a_step_may_take_twenty_minutes() -> None:
+    assert SimulateOptions.step_timeout == 1200.0
 
 
 def test_a_failed_step_is_recorded_and_the_case_goes_on(
@@ -233,7 +318,10 @@ def test_more_steps_may_be_added_later(folders: dict[str, Path], algorithm: Any)
         ("true", "The algorithm must write one .mha image to"),
         ("sh -c 'echo first >&2; echo out of luck >&2; exit 1'", "The algorithm ended with exit code 1: out of luck."),
         ("sleep 60", "The algorithm took longer than 2 seconds."),
-        ("cp SMALL {output}/images/tumor-lesion-segmentation/x.mha", "'images/tumor-lesion-segmentation/x.mha' is 3"),
+        (
+            "cp SMALL {output}/images/tumor-lesion-segmentation/x.mha",
+            "'images/tumor-lesion-segmentation/x.mha' is 10 x 8 x 3",
+        ),
     ],
 )
 def test_a_program_without_a_usable_answer_is_a_failed_step(

@@ -4,32 +4,37 @@ Rows, means, columns, bootstrap and docs follow from the declaration. A metric o
 case (`CaseValueMetric`) or of all cases (`CohortValueMetric`); metrics of regions are in `regions`.
 """
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Literal, TypedDict
 
+import numpy as np
+
 from podium.challenges.board import title_of
 from podium.challenges.declared.value_settings import Texts, as_tuple
 from podium.challenges.declared.values import AnyValueKind, Compared
 from podium.challenges.settings import FigureName, Finite, GatedSettings, Text
-from podium.errors import ValidationProblem, did_you_mean
+from podium.errors import Refused, ValidationProblem, did_you_mean
 from podium.figures import Figures, get
 from podium.metrics import Floats
-from podium.metrics.declaration import CaseMetric, CohortMetric, Figure, Formula
+from podium.metrics.declaration import CaseMetric, CohortMetric, Figure, Formula, Reason
 from podium.metrics.engines import OWN, MetricEngine
 from podium.metrics.resampling import Resamples
 
 Empty = Finite | Literal["exclude", "worst", "diagonal"]
+Failed = Finite | Literal["worst", "empty", "diagonal"]
 
 
 @dataclass(kw_only=True)
 class DeclaredCase:
-    """One case, compared: every value by its name."""
+    """One case, compared: every value by its name, and why predictions were refused."""
 
     values: Mapping[str, Compared[Any, Any]]
     warnings: Sequence[str] = ()
+    refused: Mapping[str, Refused] = field(default_factory=dict)
 
 
 class MetricSettings(GatedSettings):
@@ -39,7 +44,8 @@ class MetricSettings(GatedSettings):
     name    where its figures are [the kind]
     of      the values that it compares [all that fit]
     title   of its columns [that of the name, or of the kind]
-    failed  the figure of a case without a usable prediction [worst]
+    failed  the figure of a case without a usable prediction: a number, "worst", or for labels also "empty", which is
+            that of an empty prediction, and "diagonal" [worst: what the worst prediction could have]
     where   a condition on the case's figures of metrics before this one, `{region}` for the region of the figure; where
             it does not hold, the figure is `otherwise`
     """
@@ -48,7 +54,7 @@ class MetricSettings(GatedSettings):
     name: FigureName | None = None
     of: Texts | None = None
     title: Text | None = None
-    failed: Empty = "worst"
+    failed: Failed = "worst"
 
     @property
     def own_name(self) -> str:
@@ -67,7 +73,7 @@ class MetricSettings(GatedSettings):
 class Declared:
     """What one metric adds to a challenge.
 
-    facts         what a row keeps for figures of all cases: path in the row -> function of the case
+    facts         what a row keeps for figures of all cases: path in the row -> the value, and a function of the case
     confidential  paths in a row that reveal a reference
     columns       paths for the leaderboard
     package       what computes its figures
@@ -76,7 +82,7 @@ class Declared:
     metrics: list[CaseMetric[DeclaredCase]] = field(default_factory=list)
     cohort_metrics: list[CohortMetric] = field(default_factory=list)
     formulas: list[Formula] = field(default_factory=list)
-    facts: dict[str, Callable[[DeclaredCase], Any]] = field(default_factory=dict)
+    facts: dict[str, tuple[str, Callable[[DeclaredCase], Any]]] = field(default_factory=dict)
     confidential: list[str] = field(default_factory=list)
     columns: list[str] = field(default_factory=list)
     package: str = OWN
@@ -164,6 +170,25 @@ class ChosenMetric:
         return declared
 
 
+def needs_failed(name: str, lacking: str, choices: str) -> ValidationProblem:
+    words = f"is missing: {name} has no worst value{lacking}, so say what a case without an answer counts: {choices}"
+    return ValidationProblem(key=("failed",), words=words)
+
+
+def outside(failed: float | str, figure: Figure) -> Sequence[ValidationProblem]:
+    """Where `failed` is what the figure cannot be."""
+    number = math.inf if failed == "diagonal" else failed
+    if isinstance(number, str) or figure.lowest <= number <= figure.highest:
+        return ()
+    words = f"is {failed}, outside {figure.lowest:g} to {figure.highest:g}"
+    return [ValidationProblem(key=("failed",), words=words)]
+
+
+def length_of_range(_: Any, value: AnyValueKind) -> float | None:
+    """Of the value, which no error exceeds; None where it has no range."""
+    return None if value.settings.range is None else float(value.settings.range[1] - value.settings.range[0])
+
+
 def joined_path(*parts: str) -> str:
     """A dotted path of the parts that are not empty."""
     return ".".join(part for part in parts if part)
@@ -171,16 +196,17 @@ def joined_path(*parts: str) -> str:
 
 # Metrics with a figure of every case that compare whole values: images, numbers, texts.
 
-OfCase = Callable[[DeclaredCase, AnyValueKind, Any], float | None]
+OfCase = Callable[[DeclaredCase, AnyValueKind, Any], float | Reason | None]
 
 
 @dataclass(frozen=True, kw_only=True)
 class CaseValueMetric(MetricKind):
     """One figure of every case.
 
-    compute            (case, value, settings) -> the figure; None where it is undefined
-    worst              (settings, value) -> the figure of a failed case; None where there is none by nature
-    when_missing       (case, value, settings) -> the figure of a failed case where it depends on the reference
+    compute            (case, value, settings) -> the figure; None where its formula has no value
+    worst              (settings, value) -> the worst that any prediction can have; None where there is none
+    when_missing       (case, value, settings) -> the worst that any prediction of this case can have [worst]
+    undefined          (case, value) -> why the reference leaves all predictions without a value
     reveals_reference  whether the figure, together with one's own prediction, reveals the reference
     needed             what a worst value would need, for the message
     undefined_when     (value) -> when the references leave all cases without a value
@@ -191,6 +217,7 @@ class CaseValueMetric(MetricKind):
     compute: OfCase
     worst: Callable[[Any, AnyValueKind], float | None] = lambda _, __: None
     when_missing: OfCase | None = None
+    undefined: Callable[[DeclaredCase, AnyValueKind], Reason | None] = lambda _, __: None
     reveals_reference: bool = False
     needed: str = ""
     undefined_when: Callable[[AnyValueKind], str] = lambda _: ""
@@ -198,15 +225,13 @@ class CaseValueMetric(MetricKind):
 
     def problems(self, settings: Any, values: Mapping[str, AnyValueKind]) -> Sequence[ValidationProblem]:
         found = [problem for value in values.values() for problem in self.check(settings, value)]
-        for value in values.values():
-            undecided = self.when_missing is None or self.needed
-            if settings.failed in ("worst", "diagonal") and undecided and self.worst(settings, value) is None:
-                words = (
-                    f"is missing: {self.name} has no worst value{self.needed}, so say what a case without a usable "
-                    'prediction counts: a number, or "exclude"'
-                )
-                found.append(ValidationProblem(key=("failed",), words=words))
-                break
+        if settings.failed in ("empty", "diagonal"):
+            words = f'is "{settings.failed}", which is for labels: it is a number or "worst" here'
+            found.append(ValidationProblem(key=("failed",), words=words))
+        elif settings.failed != "worst":
+            found += outside(settings.failed, self.figure)
+        elif any(self.worst(settings, value) is None for value in values.values()):
+            found.append(needs_failed(self.name, self.needed, "a number"))
         return found
 
     def declare(self, settings: MetricSettings, values: Mapping[str, AnyValueKind], engine: MetricEngine) -> Declared:
@@ -231,7 +256,7 @@ class CaseValueMetric(MetricKind):
             count=f"{path}.n",
             undefined_when=self.undefined_when(value),
             compute=lambda case: self._of_case(case, value, settings),
-            when_missing=lambda case: self._of_failed(case, value, settings),
+            of=frozenset({value.name}),
         )
 
     def _worst_number(self, settings: MetricSettings, value: AnyValueKind) -> float:
@@ -240,20 +265,23 @@ class CaseValueMetric(MetricKind):
             return self.figure.highest if self.figure.direction == "lower" else self.figure.lowest
         return min(max(float(given), self.figure.lowest), self.figure.highest)
 
-    def _of_case(self, case: DeclaredCase, value: AnyValueKind, settings: MetricSettings) -> float | None:
-        """Only this value may be missing."""
-        is_missing = case.values[value.name].is_missing
-        return self._of_failed(case, value, settings) if is_missing else self.compute(case, value, settings)
-
-    def _of_failed(self, case: DeclaredCase, value: AnyValueKind, settings: MetricSettings) -> float | None:
+    def _of_case(self, case: DeclaredCase, value: AnyValueKind, settings: MetricSettings) -> float | Reason | None:
+        """Only this value may be missing. What the reference leaves undefined is so without a prediction too."""
+        if (reason := self.undefined(case, value)) is not None:
+            return reason
+        if not case.values[value.name].is_missing:
+            return self.compute(case, value, settings)
         if isinstance(settings.failed, int | float):
             return float(settings.failed)
-        if settings.failed == "exclude":
-            return None
         return self.worst(settings, value) if self.when_missing is None else self.when_missing(case, value, settings)
 
 
 # Metrics of all cases together, from the facts that every row keeps of a value.
+
+
+def has_facts(rows: Sequence[Figures], path: str) -> bool:
+    """Whether there is anything to compute from: a submission without any answer of an optional value has no facts."""
+    return all(get(row, path) is not None for row in rows)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -288,8 +316,8 @@ class CohortValueMetric(MetricKind):
     compute         the figure in every replicate
     exact           the published figure by an engine; None where that is replicate zero, all cases once
     fact            (case, value, settings) -> what a row keeps of a case for this metric [what it keeps of the value]
+    failed          what a case without a usable prediction may count besides "worst": "empty", "a number"
     undefined_when  when the references leave it without a value
-    reveals         one case can move it further than chance does
     check           what is wrong with settings that are well-formed
     """
 
@@ -298,12 +326,17 @@ class CohortValueMetric(MetricKind):
     compute: Callable[[CohortFacts], Floats]
     exact: Callable[[CohortFacts, MetricEngine], float | None] | None = None
     fact: Callable[[DeclaredCase, AnyValueKind, Any], Any] | None = None
+    failed: Literal['"empty"', "a number", ""] = ""
     undefined_when: str = ""
-    reveals: bool = False
     check: Callable[[Any, AnyValueKind], Sequence[ValidationProblem]] = lambda _, __: ()
 
     def problems(self, settings: Any, values: Mapping[str, AnyValueKind]) -> Sequence[ValidationProblem]:
-        return [problem for value in values.values() for problem in self.check(settings, value)]
+        found = [problem for value in values.values() for problem in self.check(settings, value)]
+        given = f'"{settings.failed}"' if isinstance(settings.failed, str) else "a number"
+        if given not in ('"worst"', self.failed):
+            words = f'is "worst"{self.failed and f" or {self.failed}"} here'
+            found.append(ValidationProblem(key=("failed",), words=words))
+        return found
 
     def declare(self, settings: MetricSettings, values: Mapping[str, AnyValueKind], engine: MetricEngine) -> Declared:
         declared = Declared(package=self.computed_by(settings, engine))
@@ -312,7 +345,7 @@ class CohortValueMetric(MetricKind):
             place, facts = name if len(values) > 1 else "", name
             if fact is not None:
                 facts = joined_path("facts", settings.own_name, place)
-                declared.facts[facts] = partial(lambda value, case: fact(case, value, settings), value)
+                declared.facts[facts] = name, partial(lambda value, case: fact(case, value, settings), value)
                 declared.confidential.append(facts)
             for part in self.parts(value):
                 metric = self._cohort_metric(settings, value, engine, place=place, part=part, facts=facts)
@@ -331,14 +364,17 @@ class CohortValueMetric(MetricKind):
 
         def exact(rows: Sequence[Figures]) -> float | None:
             assert self.exact is not None
-            return self.exact(cohort(rows, Resamples.whole(len(rows))), engine)
+            return self.exact(cohort(rows, Resamples.whole(len(rows))), engine) if has_facts(rows, facts) else None
 
         return CohortMetric(
             path=joined_path(settings.own_name, place, part),
             title=f"{settings.title_of(self.figure)} {words}".strip(),
             **self.figure.scale,
-            compute=lambda rows, resamples: self.compute(cohort(rows, resamples)),
+            compute=lambda rows, resamples: (
+                self.compute(cohort(rows, resamples))
+                if has_facts(rows, facts)
+                else np.full(resamples.replicates, np.nan)
+            ),
             exact=None if self.exact is None else exact,
             undefined_when=self.undefined_when,
-            reveals=self.reveals,
         )

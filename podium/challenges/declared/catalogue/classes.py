@@ -10,6 +10,7 @@ from pydantic import Field, StrictInt
 
 from podium.challenges.declared.catalogue.base import CohortArrays, CohortFacts, CohortValueMetric, MetricSettings
 from podium.challenges.declared.values import AnyValueKind
+from podium.challenges.settings import Threshold
 from podium.errors import ValidationProblem
 from podium.metrics import Floats, classification
 from podium.metrics.classification import MISSING, Codes, ConfusionCounts, class_codes, confusion, predicted_classes
@@ -27,9 +28,9 @@ _AVERAGES = {
 
 
 class ClassesSettings(MetricSettings):
-    """`threshold`: from which probability on a case is of the positive class."""
+    """`threshold`: from which probability on a case is of the positive class; `"> 0.3"` excludes 0.3 itself."""
 
-    threshold: Annotated[float, Field(ge=0, le=1)] | None = None
+    threshold: Threshold | None = None
 
 
 class PositiveSettings(ClassesSettings):
@@ -45,14 +46,14 @@ class KappaSettings(ClassesSettings):
 
 
 def _codes(cohort: CohortFacts) -> tuple[Codes, Codes, Resamples]:
-    """The predicted and the true classes of the cases that count."""
+    """The predicted and the true classes of the cases."""
     reference = class_codes(
         [fact["reference"] for fact in cohort.facts], classes=list(cohort.value.settings.class_table)
     )
     predicted = _predicted(cohort)
-    if cohort.settings.failed == "exclude":
-        kept = predicted != MISSING
-        return predicted[kept], reference[kept], cohort.resamples.only(kept)
+    if cohort.value.settings.kind == "probability":  # a missing one is of the class furthest from the true one
+        last = len(cohort.value.settings.class_table) - 1
+        predicted = np.where(predicted == MISSING, np.where(2 * reference <= last, last, 0), predicted)
     return predicted, reference, cohort.resamples
 
 
@@ -121,8 +122,6 @@ def _positive(cohort: CohortFacts) -> int:
 def _check(settings: ClassesSettings, value: AnyValueKind) -> Sequence[ValidationProblem]:
     if settings.threshold is not None and (value.settings.kind == "class" or not value.settings.is_binary):
         return [ValidationProblem(key=("threshold",), words="is for the probability of a positive class")]
-    if settings.failed not in ("worst", "exclude"):
-        return [ValidationProblem(key=("failed",), words='is "worst" or "exclude": a missing class is wrong')]
     positive = getattr(settings, "positive", None)
     if positive is not None and positive not in value.settings.class_table:
         return [ValidationProblem(key=("positive",), words=f"is '{positive}', which is not one of the classes")]
@@ -210,21 +209,18 @@ class EceSettings(MetricSettings):
 
 
 def _arrays(cohort: CohortFacts) -> CohortArrays:
-    """Probabilities `[case]` or `[case, class]` and what is true, of the cases that count.
+    """Probabilities `[case]` or `[case, class]` and what is true.
 
-    A missing probability is the worst one, unless `failed` gives a number or leaves the case out. For average
-    precision that is not 0: scikit-learn gives 0, shared by many cases, the precision of all cases.
+    A missing probability is the worst one, unless `failed` gives a number. For average precision that is not 0:
+    scikit-learn gives 0, shared by many cases, the precision of all cases.
     """
-    settings, value, facts = cohort.settings, cohort.value, cohort.facts
+    settings, value = cohort.settings, cohort.value
     classes = list(value.settings.class_table)
-    reference: Any = class_codes([fact["reference"] for fact in facts], classes=classes)
+    reference: Any = class_codes([fact["reference"] for fact in cohort.facts], classes=classes)
     prediction = _probabilities(cohort)
     if value.settings.is_binary:
         positive = classes.index(value.settings.positive)
         prediction, reference = prediction[:, positive], reference == positive
-    if settings.failed == "exclude":
-        kept = np.asarray(~np.isnan(prediction.reshape(len(facts), -1)).any(axis=1))
-        return {"prediction": prediction[kept], "reference": reference[kept], "resamples": cohort.resamples.only(kept)}
     if isinstance(settings.failed, int | float):
         prediction = np.where(np.isnan(prediction), float(settings.failed), prediction)
     of_truth = classification.NEVER_FOUND if settings.kind == "average_precision" else 0.0
@@ -233,7 +229,7 @@ def _arrays(cohort: CohortFacts) -> CohortArrays:
 
 
 _probability_metric = partial(
-    CohortValueMetric, compares=("probability",), exact=_exact_probability, by_engine=lambda _: True
+    CohortValueMetric, compares=("probability",), failed="a number", exact=_exact_probability, by_engine=lambda _: True
 )
 
 
@@ -273,7 +269,6 @@ _PROBABILITY_METRICS = (
         definition="- mean of log p(true class), p from clip to 1 - clip",
         settings_model=LogLossSettings,
         figure=Figure(title="Log loss", direction="lower"),
-        reveals=True,  # a confident error costs 4.6 with clip = 0.01
         compute=lambda cohort: classification.log_loss(**_arrays(cohort), clip=cohort.settings.clip),
     ),
     _probability_metric(

@@ -2,13 +2,11 @@
 
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Annotated, Any, Literal
-
-from pydantic import Field
+from typing import Any, Literal
 
 from podium.challenges.declared.catalogue.base import CohortFacts, CohortValueMetric, DeclaredCase, MetricSettings
 from podium.challenges.declared.values import AnyValueKind, Compared, DetectionMapValue, PointsValue
-from podium.challenges.settings import Finite, Positive
+from podium.challenges.settings import Positive, Threshold
 from podium.errors import ValidationProblem
 from podium.metrics import Floats
 from podium.metrics.declaration import Figure
@@ -26,7 +24,6 @@ from podium.metrics.detection import (
     missing_facts,
 )
 
-UnitInterval = Annotated[Finite, Field(ge=0, le=1)]
 _MAP_IOU = 0.1
 _NO_FINDING = "without a finding"
 _RATES = {f"at_{rate:g}".replace(".", "_"): rate for rate in FROC_RATES}
@@ -39,15 +36,15 @@ class DetectionSettings(MetricSettings):
                            [distance for points, iou for boxes and detection maps]
     radius_mm, radius_px   how far a point may be from its reference, in the unit of the value
     threshold              with iou the least overlap [0.1 for detection maps], with distance as probability_threshold
-    probability_threshold  from which probability on a candidate counts [all]
+    probability_threshold  from which probability on a candidate counts [all]; "> 0.3" excludes 0.3 itself, in both
     repeats                what a second candidate at a reference is
     """
 
     match: Literal["distance", "iou"] | None = None
     radius_mm: Positive | None = None
     radius_px: Positive | None = None
-    threshold: UnitInterval | None = None
-    probability_threshold: UnitInterval | None = None
+    threshold: Threshold | None = None
+    probability_threshold: Threshold | None = None
     repeats: Literal["false_positive", "ignore"] = "false_positive"
 
     def matching(self, value: AnyValueKind) -> Literal["distance", "iou"]:
@@ -73,8 +70,8 @@ def _check(settings: DetectionSettings, value: AnyValueKind) -> Sequence[Validat
         other = "radius_px" if key == "radius_mm" else "radius_mm"
         if getattr(settings, key) is None or getattr(settings, other) is not None:
             wrong = (key, f"is missing: the coordinates of '{value.name}' are in {value.settings.unit}")
-    if wrong is None and settings.failed != "worst":
-        wrong = ("failed", 'is "worst" for detections: everything in the case is missed')
+    if wrong is None and settings.kind == "fp" and settings.failed == "worst":
+        wrong = ("failed", 'is missing: fp has no worst value; write "empty", which counts as no candidate')
     return [] if wrong is None else [ValidationProblem(key=(wrong[0],), words=wrong[1])]
 
 
@@ -120,6 +117,7 @@ _metric = partial(
     compares=("points", "boxes", "detection_map"),
     settings_model=DetectionSettings,
     fact=_facts,
+    failed='"empty"',
     check=_check,
 )
 _share = partial(Figure, direction="higher", highest=1.0)

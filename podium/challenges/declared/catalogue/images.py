@@ -8,29 +8,37 @@ from typing import Any, TypedDict
 import numpy as np
 from numpy.typing import NDArray
 
-from podium.challenges.declared.catalogue.base import CaseValueMetric, DeclaredCase, MetricSettings
+from podium.challenges.declared.catalogue.base import CaseValueMetric, DeclaredCase, MetricSettings, length_of_range
+from podium.challenges.declared.value_settings import Range
 from podium.challenges.declared.values import AnyValueKind
 from podium.challenges.settings import Positive
 from podium.errors import ValidationProblem
 from podium.metrics import Mask, image_quality
-from podium.metrics.declaration import Figure
+from podium.metrics.declaration import Figure, Reason
 
 Pixels = NDArray[Any]
 _SAME_DB = 100.0  # of two equal images, whose PSNR is infinite
 
 
 class RangedSettings(MetricSettings):
-    """`data_range`: the difference of the highest and the lowest value that a pixel can have [that of the value's
-    range]."""
+    """`data_range`: the lowest and the highest value that count, to which both images are clipped, or only their
+    difference [the value's range]."""
 
-    data_range: Positive | None = None
+    data_range: Positive | Range | None = None
+
+
+def _bounds(settings: MetricSettings, value: AnyValueKind) -> tuple[float, float] | None:
+    """The lowest and the highest value that count, where that is known."""
+    own, bounds = getattr(settings, "data_range", None), value.settings.range
+    return own if isinstance(own, tuple) else bounds
 
 
 def _data_range(settings: RangedSettings, value: AnyValueKind) -> float:
-    if settings.data_range is not None:
+    if isinstance(settings.data_range, float):
         return settings.data_range
-    lowest, highest = value.settings.range
-    return float(highest - lowest)
+    bounds = _bounds(settings, value)
+    assert bounds is not None, "checked by _needs_a_data_range"
+    return bounds[1] - bounds[0]
 
 
 def _needs_a_data_range(settings: RangedSettings, value: AnyValueKind) -> Sequence[ValidationProblem]:
@@ -54,12 +62,13 @@ def _images(case: DeclaredCase, value: AnyValueKind) -> _Images:
     return {"prediction": compared.found.pixels, "reference": compared.reference.pixels, "within": mask}
 
 
-def _confined(case: DeclaredCase, value: AnyValueKind) -> _Images:
-    """Both images, clipped to the value's range where it has one, and the lowest value where they do not count."""
+def _confined(case: DeclaredCase, value: AnyValueKind, settings: RangedSettings) -> _Images:
+    """Both images, clipped to what counts where that is known, and the lowest value where they do not count."""
     images = _images(case, value)
-    if value.settings.range is None:
+    bounds = _bounds(settings, value)
+    if bounds is None:
         return images
-    lowest, highest = value.settings.range
+    lowest, highest = bounds
     within = images["within"]
     prediction, reference = (
         image_quality.confined(each, lowest=lowest, highest=highest, within=within)
@@ -69,31 +78,28 @@ def _confined(case: DeclaredCase, value: AnyValueKind) -> _Images:
 
 
 def _psnr(case: DeclaredCase, value: AnyValueKind, settings: RangedSettings) -> float | None:
-    found = image_quality.psnr(**_confined(case, value), data_range=_data_range(settings, value))
+    found = image_quality.psnr(**_confined(case, value, settings), data_range=_data_range(settings, value))
     return _SAME_DB if found == math.inf else found
 
 
-def _missing_differences(case: DeclaredCase, value: AnyValueKind) -> Pixels:
-    """From the worst possible image: every pixel at the end of the range that is further off, of the value's range or
-    else of the reference's."""
+def _missing_differences(case: DeclaredCase, value: AnyValueKind, settings: MetricSettings) -> Pixels:
+    """From the worst possible image: every pixel at the end of what counts that is further off."""
     reference: Pixels = case.values[value.name].reference.pixels.astype(np.float64)
     within = value.settings.within
     if within is not None:
         reference = reference[case.values[within].reference.labels != 0]
-    if not reference.size:
-        return reference
-    lowest, highest = value.settings.range or (reference.min(), reference.max())
-    return np.asarray(np.maximum(np.abs(reference - lowest), np.abs(reference - highest)))
+    bounds = _bounds(settings, value)
+    assert bounds is not None, "without a range, `failed` is required"
+    reference = np.clip(reference, *bounds)
+    return np.asarray(np.maximum(*(np.abs(reference - end) for end in bounds)))
 
 
-def _missing_mae(case: DeclaredCase, value: AnyValueKind, _: MetricSettings) -> float | None:
-    differences = _missing_differences(case, value)
-    return float(differences.mean()) if differences.size else None
+def _missing_mae(case: DeclaredCase, value: AnyValueKind, settings: MetricSettings) -> float:
+    return float(_missing_differences(case, value, settings).mean())
 
 
-def _missing_rmse(case: DeclaredCase, value: AnyValueKind, _: MetricSettings) -> float | None:
-    differences = _missing_differences(case, value)
-    return math.sqrt(float(np.square(differences).mean())) if differences.size else None
+def _missing_rmse(case: DeclaredCase, value: AnyValueKind, settings: MetricSettings) -> float:
+    return math.sqrt(float(np.square(_missing_differences(case, value, settings)).mean()))
 
 
 def _missing_psnr(case: DeclaredCase, value: AnyValueKind, settings: RangedSettings) -> float:
@@ -102,9 +108,17 @@ def _missing_psnr(case: DeclaredCase, value: AnyValueKind, settings: RangedSetti
     return min(0.0, 20 * math.log10(_data_range(settings, value) / rmse)) if rmse else 0.0
 
 
+def _without_voxels(case: DeclaredCase, value: AnyValueKind) -> Reason | None:
+    within = value.settings.within
+    is_empty = within is not None and not case.values[within].reference.labels.any()
+    return "reference_empty" if is_empty else None
+
+
 _image_metric = partial(
     CaseValueMetric,
     compares=("image",),
+    undefined=_without_voxels,
+    needed=" without a range of the value",
     undefined_when=lambda value: "where the mask is empty in every case" if value.settings.within else "",
 )
 
@@ -117,7 +131,7 @@ def _similarity(compute: Callable[..., float | None], definition: str, figure: F
         settings_model=RangedSettings,
         figure=figure,
         compute=lambda case, value, settings: compute(
-            **_confined(case, value), data_range=_data_range(settings, value)
+            **_confined(case, value, settings), data_range=_data_range(settings, value)
         ),
         worst=lambda _, __: figure.lowest,
         check=_needs_a_data_range,
@@ -130,6 +144,7 @@ METRICS = (
         definition="mean of |P - G| over the pixels",
         figure=Figure(title="MAE", direction="lower"),
         compute=lambda case, value, _: image_quality.mae(**_images(case, value)),
+        worst=length_of_range,
         when_missing=_missing_mae,
     ),
     _image_metric(
@@ -137,6 +152,7 @@ METRICS = (
         definition="root of the mean of (P - G)^2 over the pixels",
         figure=Figure(title="RMSE", direction="lower"),
         compute=lambda case, value, _: image_quality.rmse(**_images(case, value)),
+        worst=length_of_range,
         when_missing=_missing_rmse,
     ),
     _image_metric(
@@ -145,7 +161,7 @@ METRICS = (
         settings_model=RangedSettings,
         figure=Figure(title="PSNR", direction="higher", lowest=-math.inf, unit="dB"),
         compute=_psnr,
-        worst=lambda _, __: 0.0,
+        worst=lambda settings, value: _bounds(settings, value) and -math.inf,
         when_missing=_missing_psnr,
         check=_needs_a_data_range,
     ),

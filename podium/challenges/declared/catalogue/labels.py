@@ -16,7 +16,7 @@ from podium.challenges.declared.catalogue.regions import (
     RegionSettings,
     agreement,
 )
-from podium.challenges.settings import FigureName, Finite
+from podium.challenges.settings import FigureName, Finite, LeastAccepted
 from podium.errors import ValidationProblem
 from podium.metrics import Floats
 from podium.metrics.overlap import relative_volume_difference, volume_difference_ml, volume_rmse_ml, volume_similarity
@@ -32,9 +32,15 @@ Neighbours = Literal[1, 2, 3, 4, 6, 8, 18, 26]
 # Overlap
 
 
-def _voxel_counts(pair: RegionPair, _: RegionSettings) -> Sequence[int]:
-    counts = pair.counts
-    return (counts.shared, counts.prediction, counts.reference)
+class OverlapSettings(RegionSettings):
+    """`unit`: whether pooled figures sum volumes (mm3; voxels where files have no spacing) or numbers of voxels."""
+
+    unit: Literal["mm3", "voxels"] = "mm3"
+
+
+def _sizes(pair: RegionPair, settings: OverlapSettings) -> Sequence[float]:
+    counts, size = pair.counts, 1.0 if settings.unit == "voxels" else float(np.prod(pair.spacing))
+    return (size * counts.shared, size * counts.prediction, size * counts.reference)
 
 
 def _pooled(numerator: Sequence[int], denominator: Sequence[int], totals: Floats) -> Floats:
@@ -45,7 +51,8 @@ def _pooled(numerator: Sequence[int], denominator: Sequence[int], totals: Floats
 DICE = RegionMetric(
     name="dice",
     definition="2 |P and G| / (|P| + |G|)",
-    counts=_voxel_counts,
+    settings_model=OverlapSettings,
+    counts=_sizes,
     by_engine=lambda _: True,
     figures={
         "": agreement(
@@ -56,7 +63,8 @@ DICE = RegionMetric(
 IOU = RegionMetric(
     name="iou",
     definition="|P and G| / |P or G|",
-    counts=_voxel_counts,
+    settings_model=OverlapSettings,
+    counts=_sizes,
     by_engine=lambda _: True,
     figures={
         "": agreement(
@@ -187,39 +195,24 @@ def _difference_ml(pair: RegionPair, _: RegionSettings) -> float:
     return volume_difference_ml(prediction=counts.prediction, reference=counts.reference, spacing_mm=pair.spacing)
 
 
-def _largest_difference_ml(pair: RegionPair, _: RegionSettings) -> float:
-    """Of predicting nothing or everything, whichever is further off."""
-    reference = pair.counts.reference
-    return max(reference, pair.image_voxels - reference) * pair.voxel_ml
-
-
 def _of_voxels(formula: Callable[..., float | None], pair: RegionPair, _: RegionSettings) -> float | None:
     return formula(prediction=pair.counts.prediction, reference=pair.counts.reference)
 
 
-def _largest_relative(pair: RegionPair, settings: RegionSettings) -> float | None:
-    reference = pair.counts.reference
-    return _largest_difference_ml(pair, settings) / (reference * pair.voxel_ml) if reference else None
-
-
 def _squares(pair: RegionPair, settings: RegionSettings) -> Sequence[float]:
     """The squared difference of a case, and that it counts."""
-    if not pair.is_missing:
-        return (_difference_ml(pair, settings) ** 2, 1)
-    if settings.failed == "exclude":
-        return (0, 0)
-    given = settings.failed
-    return ((given if isinstance(given, int | float) else _largest_difference_ml(pair, settings)) ** 2, 1)
+    is_given = pair.is_missing and isinstance(settings.failed, int | float)
+    return ((float(settings.failed) if is_given else _difference_ml(pair, settings)) ** 2, 1)
 
 
 _difference: Callable[..., RegionFigure[Any]] = partial(
-    RegionFigure, direction="lower", unit="ml", compute=_difference_ml
+    RegionFigure, direction="lower", unit="ml", compute=_difference_ml, worst=None
 )
 VOLUME_METRICS = (
     RegionMetric(
         name="volume_difference_ml",
         definition="|Vp - Vg|",
-        figures={"": _difference(title="Volume difference", worst=_largest_difference_ml)},
+        figures={"": _difference(title="Volume difference")},
     ),
     RegionMetric(
         name="relative_volume_difference",
@@ -229,7 +222,7 @@ VOLUME_METRICS = (
                 title="Relative volume difference",
                 direction="lower",
                 compute=partial(_of_voxels, relative_volume_difference),
-                worst=_largest_relative,
+                worst=None,
                 both_empty="exclude",
                 reference_empty="exclude",
             )
@@ -283,11 +276,6 @@ def _component_error(pair: RegionPair, settings: ConnectedSettings) -> float:
     return component_error(prediction=prediction, reference=reference, connectivity=settings.neighbours)
 
 
-def _most_components(pair: RegionPair, _: Any) -> float:
-    """More than any image of this size has: of two voxels that share a face, one belongs to no other component."""
-    return float((pair.image_voxels + 1) // 2)
-
-
 SHAPE_METRICS = (
     RegionMetric(
         name="component_dice",
@@ -298,18 +286,15 @@ SHAPE_METRICS = (
     RegionMetric(
         name="cldice",
         package="scikit-image",
-        definition="harmonic mean of the shares of each centre line inside the other mask",
+        definition="harmonic mean of the shares of each centre line inside the other mask; a 3-D mask of which Lee's "
+        "method leaves no line, such as a cube of 2 x 2 x 2 voxels, is its own",
         figures={"": agreement(title="clDice", compute=_cldice)},
     ),
     RegionMetric(
         name="component_error",
         definition="|components of P - components of G|",
         settings_model=ConnectedSettings,
-        figures={
-            "": RegionFigure(
-                title="Component error", direction="lower", compute=_component_error, worst=_most_components
-            )
-        },
+        figures={"": RegionFigure(title="Component error", direction="lower", compute=_component_error, worst=None)},
     ),
 )
 
@@ -321,19 +306,20 @@ class LesionsMetricSettings(ConnectedSettings):
     """How components are matched.
 
     match, threshold       iou, dice: at least the threshold; overlap: the share of the lesion that is found, at least
-                           the threshold; centroid: at most the threshold apart in mm
+                           the threshold ("> 0.3": more than 0.3); centroid: at most the threshold apart in mm
     pairing                any: every pair that matches (autoPET); greedy or optimal: one to one
     min_voxels             smaller components do not count
     min_predicted_voxels   the same for predicted components [min_voxels]
     dilate                 lesions within this number of voxels of each other are one
     miss_mm                the distance of a lesion or component without a match; lesion_hd95 needs it
     boundary               of lesion_hd95: voxels or surface elements
+    failed                 "empty", or a number for fp and fpv_ml, which have no worst value; others then have theirs
     both_empty             the quotients of a case without lesions and false positives ["exclude": left out of their
                            means]; counts and volumes are 0 there
     """
 
     match: Literal["iou", "dice", "overlap", "centroid"]
-    threshold: Annotated[Finite, Field(ge=0)]
+    threshold: Annotated[Finite, LeastAccepted, Field(ge=0)]
     pairing: Literal["any", "greedy", "optimal"]
     min_voxels: Annotated[StrictInt, Field(ge=1)] = 1
     min_predicted_voxels: Annotated[StrictInt, Field(ge=1)] | None = None
@@ -379,10 +365,6 @@ def _lesion_counts(pair: RegionPair, settings: LesionsMetricSettings) -> Sequenc
     return (counts.tp, counts.fp, counts.fn)
 
 
-def _image_ml(pair: RegionPair, _: Any) -> float:
-    return (pair.image_voxels - pair.counts.reference) * pair.voxel_ml
-
-
 def _nothing(pair: RegionPair, settings: LesionsMetricSettings) -> bool:
     """No lesion that counts, and no false positive: quotients are 0 / 0."""
     return not any(_lesion_counts(pair, settings))
@@ -391,19 +373,26 @@ def _nothing(pair: RegionPair, settings: LesionsMetricSettings) -> bool:
 _figure: Callable[..., RegionFigure[Any]] = partial(RegionFigure, nothing=lambda *_: False)
 _share = partial(_figure, direction="higher", highest=1.0, worst=0.0, both_empty="exclude", nothing=_nothing)
 _FIGURES: dict[str, RegionFigure[Any]] = {
-    # A missing case has the counts of an empty prediction: nothing found, no false positive.
+    # Without a false positive, nothing is worse than an empty prediction; there is no limit to false positives.
     **{
         name: _figure(
-            title=name.upper(), direction=direction, compute=partial(_of, name), worst=EMPTY, pooled=itemgetter(place)
+            title=name.upper(), direction=direction, compute=partial(_of, name), worst=worst, pooled=itemgetter(place)
         )
-        for name, direction, place in (("tp", "higher", (..., 0)), ("fp", "lower", (..., 1)), ("fn", "lower", (..., 2)))
+        for name, direction, worst, place in (
+            ("tp", "higher", EMPTY, (..., 0)),
+            ("fp", "lower", None, (..., 1)),
+            ("fn", "lower", EMPTY, (..., 2)),
+        )
     },
     "f1": _share(title="Lesion F1", compute=partial(_of, "f1"), pooled=partial(_pooled, (2, 0, 0), (2, 1, 1))),
     "precision": _share(
         title="Lesion precision", compute=partial(_of, "precision"), pooled=partial(_pooled, (1, 0, 0), (1, 1, 0))
     ),
     "recall": _share(
-        title="Lesion recall", compute=partial(_of, "recall"), pooled=partial(_pooled, (1, 0, 0), (1, 0, 1))
+        title="Lesion recall",
+        compute=partial(_of, "recall"),
+        reference_empty="exclude",
+        pooled=partial(_pooled, (1, 0, 0), (1, 0, 1)),
     ),
     "sq": _share(title="SQ", compute=partial(_of, "sq")),
     "rq": _share(title="RQ", compute=partial(_of, "rq"), pooled=partial(_pooled, (2, 0, 0), (2, 1, 1))),
@@ -416,10 +405,10 @@ _FIGURES: dict[str, RegionFigure[Any]] = {
         compute=_hd95,
         both_empty="exclude",
         nothing=_nothing,
-        worst=lambda _, settings: settings.miss_mm,
+        worst=lambda settings: settings.miss_mm,
     ),
     "fpv_ml": _figure(
-        title="False positive volume", direction="lower", unit="ml", compute=partial(_of, "fpv_ml"), worst=_image_ml
+        title="False positive volume", direction="lower", unit="ml", compute=partial(_of, "fpv_ml"), worst=None
     ),
     "fnv_ml": _figure(
         title="False negative volume", direction="lower", unit="ml", compute=partial(_of, "fnv_ml"), worst=EMPTY

@@ -24,24 +24,26 @@ from podium.challenges.declared.catalogue.base import (
     CohortValueMetric,
     DeclaredCase,
     MetricKind,
-    MetricSettings,
 )
 from podium.challenges.declared.catalogue.regions import FORMULA, RegionFigure, RegionMetric, RegionPair
 from podium.challenges.declared.values import AnyValueKind, ContinuousImage, array_spacing
 from podium.challenges.ground_truth import METRICS_CODE
-from podium.errors import ConfigurationError, OwnMetricFailed, Refused, ValidationProblem, first_problem
+from podium.errors import ConfigurationError, OwnMetricFailed, Refused, first_problem
+from podium.kernel import deadline
 from podium.metrics import Floats
 from podium.metrics.declaration import Figure
 from podium.own_metrics import KINDS_WITH_FACTS, OwnMetric, declaration_of
 
 LOG = logging.getLogger(__name__)
+_IMPORT_SECONDS = 120.0  # of metrics.py, with the packages that it imports
 
 
 def load_own_metrics(path: Path) -> Sequence[OwnMetric]:
     """The metrics that a metrics.py declares, in its order; ConfigurationError where it cannot be run.
 
-    The organiser's code is trusted, as the references are. It runs where cases are scored or checked, and nowhere else:
-    everything that reads metrics.json takes the declarations from there.
+    The organiser's code is trusted, as the references are, but neither an endless one nor `sys.exit` may pass for a
+    result. It runs where cases are scored or checked, and nowhere else: everything that reads metrics.json takes the
+    declarations from there.
     """
     try:
         source = path.read_bytes()
@@ -50,13 +52,14 @@ def load_own_metrics(path: Path) -> Sequence[OwnMetric]:
     module = ModuleType("podium_challenge_metrics")
     module.__file__ = str(path)
     try:
-        exec(compile(source, str(path), "exec"), module.__dict__)  # noqa: S102  (the organiser's own code)
+        with deadline(_IMPORT_SECONDS):
+            exec(compile(source, str(path), "exec"), module.__dict__)  # noqa: S102  (the organiser's own code)
     except ValidationError as error:
         raise _refusal(path, error, f"a metric is declared wrongly: {first_problem(error)}") from None
     except SyntaxError as error:
         where = f", line {error.lineno}" if error.lineno else ""
         raise ConfigurationError(f"{path.name}{where} is not valid Python: {error.msg}.", detail=str(path)) from None
-    except Exception as error:  # whatever the organiser's code raises
+    except (Exception, SystemExit) as error:  # whatever the organiser's code raises
         raise _refusal(path, error, f"it raises {_named(error)}") from None
     digest = hashlib.sha256(source).hexdigest()
     declared = [found for thing in vars(module).values() if (found := declaration_of(thing)) is not None]
@@ -65,11 +68,11 @@ def load_own_metrics(path: Path) -> Sequence[OwnMetric]:
     return [each.model_copy(update={"code": digest}) for each in dict.fromkeys(declared)]
 
 
-def _refusal(path: Path, error: Exception, words: str) -> ConfigurationError:
+def _refusal(path: Path, error: BaseException, words: str) -> ConfigurationError:
     return ConfigurationError(_sentence(path.name, error, words), detail="".join(traceback.format_exception(error)))
 
 
-def _sentence(file: str, error: Exception, words: str) -> str:
+def _sentence(file: str, error: BaseException, words: str) -> str:
     """`metrics.py, line 7: ...`, where the line is the organiser's last one that was run."""
     frames = traceback.extract_tb(error.__traceback__)
     lines = [frame.lineno for frame in frames if Path(frame.filename).name == file]
@@ -89,7 +92,7 @@ def own_kind(own: OwnMetric) -> MetricKind:
         return RegionMetric(**shared, figures={"": _region_figure(own)})
     shared |= {"compares": own.compares, "figure": Figure(**_range(own))}
     if own.scope == "cohort":
-        return CohortValueMetric(**shared, compute=lambda cohort: _of_all(own, cohort), check=_check_failed)
+        return CohortValueMetric(**shared, compute=lambda cohort: _of_all(own, cohort))
     worst = own.worst_value
     assert worst != "diagonal"
     return CaseValueMetric(
@@ -111,20 +114,11 @@ def _range(own: OwnMetric) -> dict[str, Any]:
 
 
 def _region_figure(own: OwnMetric) -> RegionFigure[Any]:
-    worst = own.worst_value
-    assert worst is not None
-
-    def empty(given: Any) -> Any:
-        return FORMULA if given is None else worst if given == "worst" else given
-
-    return RegionFigure(
-        **_range(own),
-        compute=lambda pair, _: _of_region(own, pair),
-        worst=worst,
-        both_empty=empty(own.both_empty),
-        prediction_empty=empty(own.prediction_empty),
-        reference_empty=empty(own.reference_empty),
-    )
+    emptinesses = ("both_empty", "prediction_empty", "reference_empty")
+    policies: dict[str, Any] = {
+        each: FORMULA if (given := getattr(own, each)) is None else given for each in emptinesses
+    }
+    return RegionFigure(**_range(own), compute=lambda pair, _: _of_region(own, pair), worst=own.worst_value, **policies)
 
 
 def _called(own: OwnMetric, **arguments: Any) -> float | None:
@@ -142,7 +136,7 @@ def _called(own: OwnMetric, **arguments: Any) -> float | None:
             raise ValueError(f"its value is {value}, outside of its declared range")
     except MemoryError:
         raise  # of a prediction that is too large
-    except Exception as error:  # whatever the organiser's code raises
+    except (Exception, SystemExit) as error:  # whatever the organiser's code raises
         raise OwnMetricFailed(
             f"The challenge's own metric '{own.kind}' raised {type(error).__name__}",
             detail=_sentence(METRICS_CODE, error, f"the metric '{own.kind}' raises {_named(error)}"),
@@ -166,24 +160,14 @@ def _of_values(own: OwnMetric, case: DeclaredCase, value: AnyValueKind) -> float
     return _called(own, prediction=found, reference=expected)
 
 
-def _check_failed(settings: MetricSettings, _: AnyValueKind) -> list[ValidationProblem]:
-    if settings.failed in ("worst", "exclude"):
-        return []
-    words = 'is "exclude", or left out: the metric is given the cases without a usable prediction'
-    return [ValidationProblem(key=("failed",), words=words)]
-
-
 def _of_all(own: OwnMetric, cohort: CohortFacts) -> Floats:
     numbers = np.arange(len(cohort.facts))
     return np.array([_of_drawn(own, cohort, np.repeat(numbers, counts)) for counts in cohort.resamples.counts])
 
 
 def _of_drawn(own: OwnMetric, cohort: CohortFacts, drawn: NDArray[np.int64]) -> float:
-    chosen = [cohort.facts[number] for number in drawn]
-    if cohort.settings.failed == "exclude":
-        chosen = [fact for fact in chosen if fact["prediction"] is not None]
     try:
-        found = of_facts(own, chosen)
+        found = of_facts(own, [cohort.facts[number] for number in drawn])
     except (Refused, MemoryError) as error:  # no submission may lose its other figures over it
         reason = _named(error.__cause__ or error)
         LOG.info("undefined: the metric '%s' of metrics.py failed over all cases: %s", own.kind, reason)

@@ -16,7 +16,10 @@ from podium.challenges.declared.catalogue.base import (
     Empty,
     MetricKind,
     MetricSettings,
+    has_facts,
     joined_path,
+    needs_failed,
+    outside,
 )
 from podium.challenges.declared.value_settings import Texts, as_tuple
 from podium.challenges.declared.values import AnyValueKind, Compared, LabelImage, LabelsValue
@@ -24,9 +27,9 @@ from podium.errors import ValidationProblem
 from podium.figures import Figures, get
 from podium.metrics import Floats, Mask
 from podium.metrics.aggregation import mean_of_defined
-from podium.metrics.declaration import CaseMetric, CohortMetric, Figure, Formula, Values
+from podium.metrics.declaration import CaseMetric, CohortMetric, Figure, Formula, Reason, Values
 from podium.metrics.engines import OWN, MetricEngine
-from podium.metrics.overlap import Region, VoxelCounts, count_voxels, find_regions, voxel_ml
+from podium.metrics.overlap import Region, VoxelCounts, count_voxels, find_regions
 from podium.metrics.resampling import Resamples
 from podium.metrics.surfaces import BoundaryKind, SurfaceDistances, measure_surfaces
 
@@ -47,7 +50,6 @@ class RegionPair:
 
     spacing      of the reference in array order, mm
     diagonal_mm  of the whole image
-    image_voxels of the whole image
     engine       computes what a package of the field has too
     """
 
@@ -55,7 +57,6 @@ class RegionPair:
     region: Region
     spacing: tuple[float, ...]
     diagonal_mm: float
-    image_voxels: int
     is_missing: bool
     engine: MetricEngine
     _surfaces: dict[tuple[BoundaryKind, bool], SurfaceDistances] = field(default_factory=dict)
@@ -92,11 +93,6 @@ class RegionPair:
             )
         return self._matches[rule]
 
-    @property
-    def voxel_ml(self) -> float:
-        """The volume of one voxel in ml."""
-        return voxel_ml(self.spacing)
-
 
 def region_pair(case: DeclaredCase, place: "RegionPlace") -> RegionPair:
     """One region of a case: all regions of a label image are found in one pass, for all metrics."""
@@ -123,7 +119,6 @@ def _all_pairs(compared: Compared[LabelImage, LabelImage], place: "RegionPlace")
             region=region,
             spacing=reference.spacing,
             diagonal_mm=reference.diagonal_mm,
-            image_voxels=reference.labels.size,
             is_missing=compared.is_missing,
             engine=place.engine,
         )
@@ -152,8 +147,8 @@ class RegionFigure(Figure, Generic[SettingsT]):
     """A figure of a region.
 
     compute            its formula; None where it is undefined
-    worst              the figure of a failed case: a number, "diagonal", "empty" for that of an empty prediction, or a
-                       function of the region
+    worst              the worst that its formula can have for a reference: a number, "diagonal", "empty" where an empty
+                       prediction has it, or a function of the settings; None where only the number of voxels bounds it
     both_empty, ...    its value where the formula does not decide; "formula" lets it decide
     nothing            whether neither side has anything that counts, for both_empty [no side has a voxel]; with it the
                        formula decides all else
@@ -161,56 +156,71 @@ class RegionFigure(Figure, Generic[SettingsT]):
     """
 
     compute: Callable[[RegionPair, SettingsT], float | None]
-    worst: float | Literal["diagonal", "empty"] | Callable[[RegionPair, SettingsT], float | None] = 0.0
+    worst: float | Literal["diagonal", "empty"] | Callable[[SettingsT], float | None] | None = 0.0
     both_empty: Default = FORMULA
     prediction_empty: Default = FORMULA
     reference_empty: Default = FORMULA
     nothing: Callable[[RegionPair, SettingsT], bool] | None = None
     pooled: Callable[[Floats], Floats] | None = None
 
-    def of_pair(self, pair: RegionPair, settings: SettingsT) -> float | None:
+    def of_pair(self, pair: RegionPair, settings: SettingsT) -> float | Reason | None:
         """The figure of a region; where there is nothing to compare, what the settings or the declaration say."""
         key = self._emptiness(pair, settings)
-        if key is None:
-            return self.compute(pair, settings)
-        chosen = getattr(settings, key)
-        return self._resolved(getattr(self, key) if chosen is None else chosen, pair, settings)
+        if pair.is_missing and settings.failed != EMPTY:
+            return self._of_missing(pair, settings, key)
+        policy = FORMULA if key is None else self._policy(key, settings)
+        if policy == FORMULA:
+            found = self.compute(pair, settings)
+            return self._without_result(pair) if found is None else found
+        return key if policy == "exclude" else self._resolved(policy, pair, settings)
 
-    def when_missing(self, pair: RegionPair, settings: SettingsT) -> float | None:
-        """The figure of a region without a usable prediction."""
-        if settings.failed == "worst" and self.worst == EMPTY:
-            return self.of_pair(pair, settings)
-        return self._resolved(settings.failed, pair, settings)
+    def _of_missing(self, pair: RegionPair, settings: SettingsT, key: Reason | None) -> float | Reason | None:
+        """The worst that any prediction could have had of this region; `key` is what holds for an empty one.
+
+        Excluded where the reference lacks the region and predictions of it are not counted.
+        """
+        instead = self._policy("reference_empty", settings) if key == "both_empty" else FORMULA
+        if instead == "exclude":
+            return "reference_empty"
+        if settings.failed != "worst":
+            return self._resolved(settings.failed, pair, settings)
+        policies = {instead, FORMULA if key is None else self._policy(key, settings)} - {"exclude"}
+        found = [self._resolved("worst" if each == FORMULA else each, pair, settings) for each in policies]
+        return (max if self.direction == "lower" else min)(found)
 
     def undefined_when(self, settings: SettingsT) -> str:
         """When the references leave every case without a value: empty masks may be left out."""
-        for key in ("both_empty", "reference_empty"):
-            chosen = getattr(settings, key)
-            if (getattr(self, key) if chosen is None else chosen) == "exclude":
-                return "where the region is empty in every reference"
+        if "exclude" in (self._policy("both_empty", settings), self._policy("reference_empty", settings)):
+            return "where the region is empty in every reference"
         return ""
 
-    def _emptiness(self, pair: RegionPair, settings: SettingsT) -> str | None:
+    def _policy(self, key: str, settings: SettingsT) -> Any:
+        """What the settings, or else the declaration, say of this emptiness."""
+        chosen = getattr(settings, key)
+        return getattr(self, key) if chosen is None else chosen
+
+    def _emptiness(self, pair: RegionPair, settings: SettingsT) -> Reason | None:
         """The setting that decides instead of the formula, where there is nothing to compare."""
         if self.nothing is not None:
             return "both_empty" if self.nothing(pair, settings) else None
+        reason = self._without_result(pair)
+        return None if reason == "too_few" else reason
+
+    @staticmethod
+    def _without_result(pair: RegionPair) -> Reason:
+        """Why a formula has no result."""
         counts = pair.counts
         if counts.prediction and counts.reference:
-            return None
+            return "too_few"
         return "prediction_empty" if counts.reference else "reference_empty" if counts.prediction else "both_empty"
 
-    def _resolved(self, given: Any, pair: RegionPair, settings: SettingsT) -> float | None:
+    def _resolved(self, given: Any, pair: RegionPair, settings: SettingsT) -> float:
         """The number that a setting means for this region."""
         if given == "worst":
-            given = self.worst
-        if given == "diagonal":
-            return pair.diagonal_mm
-        if given in (FORMULA, EMPTY):
-            return self.compute(pair, settings)
-        if callable(given):
-            worst: float | None = given(pair, settings)
-            return worst
-        return None if given in ("exclude", None) else float(given)
+            given = self.worst(settings) if callable(self.worst) else self.worst
+        if given == EMPTY:
+            given = self.compute(pair, settings)
+        return pair.diagonal_mm if given == "diagonal" else float(given)
 
 
 # What most figures between 0 and 1 have in common: two empty masks agree, one empty mask does not.
@@ -249,21 +259,22 @@ def case_metric(
         count=f"{path}.n",
         undefined_when=figure.undefined_when(settings),
         compute=lambda case: figure.of_pair(region_pair(case, place), settings),
-        when_missing=lambda case: figure.when_missing(region_pair(case, place), settings),
+        of=frozenset({place.value.name}),
     )
 
 
 def mean_over_regions(
-    overall: str, title: str, paths: Sequence[str], like: CaseMetric[DeclaredCase]
+    overall: str, title: str, regions: Sequence[CaseMetric[DeclaredCase]]
 ) -> CaseMetric[DeclaredCase]:
     """The mean over a case's regions that have a value."""
+    paths = [each.name for each in regions]
 
     def compute_from_row(row: Figures) -> float | None:
         defined = [value for path in paths if (value := get(row, path)) is not None]
         return math.fsum(defined) / len(defined) if defined else None
 
     return replace(
-        like,
+        regions[-1],
         name=f"{overall}.mean",
         title=title,
         mean=f"{overall}.mean",
@@ -271,8 +282,9 @@ def mean_over_regions(
         median=f"{overall}.median",
         count=f"{overall}.n",
         compute=None,
-        when_missing=None,
+        of=frozenset().union(*(each.of for each in regions)),
         compute_from_row=compute_from_row,
+        terms=tuple(paths),
     )
 
 
@@ -294,6 +306,8 @@ def pooled_metric(path: str, title: str, facts: str, figure: RegionFigure[Any], 
     instead = float(empty) if isinstance(empty, int | float) else math.nan
 
     def compute(rows: Sequence[Figures], resamples: Resamples) -> Floats:
+        if not has_facts(rows, facts):
+            return np.full(resamples.replicates, np.nan)
         totals = resamples.total(np.array([get(row, facts) for row in rows], dtype=np.float64))
         with np.errstate(all="ignore"):
             found = pooled(totals)
@@ -344,10 +358,18 @@ class RegionMetric(MetricKind):
             if region not in known
         ]
         found += self.check(settings, [region for value in values.values() for region in _chosen(settings, value)])
-        pooled = self._is_pooled(settings)
-        if pooled and settings.failed not in ("worst", "exclude"):
-            words = 'is "worst" or "exclude" with pooled counts: a missing case has no separate figure'
+        pooled, offered = self._is_pooled(settings), self._offered(settings)
+        lacking = [name for name in offered if self.figures[name].worst is None]
+        if settings.failed == "worst" and lacking:
+            found.append(needs_failed(joined_path(self.name, lacking[0]), "", '"empty", as no voxel, or a number'))
+        elif pooled and not self.only_pooled and settings.failed not in ("worst", EMPTY):
+            words = 'is "worst" or "empty" with pooled counts: a missing case has no separate figure'
             found.append(ValidationProblem(key=("failed",), words=words))
+        for name in offered if len(offered) == 1 else lacking:
+            found += outside(settings.failed, self.figures[name])
+        for key in ("both_empty", "prediction_empty", "reference_empty") if lacking and len(offered) == 1 else ():
+            if getattr(settings, key) == "worst":
+                found.append(ValidationProblem(key=(key,), words=f'is "worst", but {self.name} has no worst value'))
         for key in ("prediction_empty", "reference_empty"):
             if pooled and getattr(settings, key) is not None:
                 words = "has no meaning with pooled counts: no case has a separate figure"
@@ -384,13 +406,16 @@ class RegionMetric(MetricKind):
             for name, value in values.items()
             for region in _chosen(settings, value)
         ]
-        offered = list(self.figures) if self.offers is None else self.offers(settings)
+        offered = self._offered(settings)
         for suffix in offered:
             title = settings.title_of(self.figures[suffix], alone=len(offered) == 1)
             self._declare_figure(declared, settings, places, suffix, title)
         if self._is_pooled(settings):
             self._declare_facts(declared, settings, places)
         return declared
+
+    def _offered(self, settings: Any) -> Sequence[str]:
+        return list(self.figures) if self.offers is None else self.offers(settings)
 
     def _is_pooled(self, settings: Any) -> bool:
         return self.only_pooled or settings.over == "pooled"
@@ -399,6 +424,8 @@ class RegionMetric(MetricKind):
         self, declared: Declared, settings: Any, places: Sequence[RegionPlace], suffix: str, title: str
     ) -> None:
         figure = self.figures[suffix]
+        if len(self.figures) > 1 and figure.worst is not None and settings.failed != EMPTY:
+            settings = settings.model_copy(update={"failed": "worst"})  # a number is for those that have no worst value
         paths = [joined_path(settings.own_name, place.name, suffix) for place in places]
         overall = joined_path(settings.own_name, suffix)
         if self._is_pooled(settings):
@@ -416,7 +443,7 @@ class RegionMetric(MetricKind):
             return
         for path, place in zip(paths, places, strict=True):
             declared.metrics.append(case_metric(path, f"{title} {place.title}", place, figure, settings))
-        mean = mean_over_regions(overall, title, paths, declared.metrics[-1])
+        mean = mean_over_regions(overall, title, declared.metrics[-len(paths) :])
         declared.metrics.append(mean)
         means = [f"{path}.mean" for path in paths]
         if len(paths) > 1:
@@ -433,9 +460,7 @@ class RegionMetric(MetricKind):
         for place in places:
 
             def fact(case: DeclaredCase, place: RegionPlace = place) -> list[float]:
-                pair = region_pair(case, place)
-                found = list(counts(pair, settings))
-                return [0.0] * len(found) if pair.is_missing and settings.failed == "exclude" else found
+                return list(counts(region_pair(case, place), settings))
 
-            declared.facts[f"facts.{settings.own_name}.{place.name}"] = fact
+            declared.facts[f"facts.{settings.own_name}.{place.name}"] = place.value.name, fact
         declared.confidential.append(f"facts.{settings.own_name}")

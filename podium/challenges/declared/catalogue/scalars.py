@@ -3,7 +3,6 @@
 import math
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
 
 import numpy as np
 
@@ -14,6 +13,8 @@ from podium.challenges.declared.catalogue.base import (
     CohortValueMetric,
     DeclaredCase,
     MetricSettings,
+    length_of_range,
+    needs_failed,
 )
 from podium.challenges.declared.values import AnyValueKind
 from podium.errors import ValidationProblem
@@ -22,13 +23,8 @@ from podium.metrics.declaration import Figure
 
 
 def _needs_a_range(settings: MetricSettings, value: AnyValueKind) -> Sequence[ValidationProblem]:
-    if settings.failed in ("worst", "diagonal") and value.settings.range is None:
-        words = (
-            f"is missing: the value '{value.name}' has no range, so say which number a case without a usable "
-            'prediction counts as, or "exclude"'
-        )
-        return [ValidationProblem(key=("failed",), words=words)]
-    return ()
+    is_undecided = settings.failed == "worst" and value.settings.range is None
+    return [needs_failed(settings.kind, f" without a range of '{value.name}'", "a number")] if is_undecided else ()
 
 
 def _furthest(reference: float, bounds: tuple[float, float]) -> float:
@@ -46,22 +42,11 @@ def _missing_error(case: DeclaredCase, value: AnyValueKind, _: MetricSettings) -
     return abs(_furthest(reference, value.settings.range) - reference)
 
 
-def _largest_error(_: Any, value: AnyValueKind) -> float | None:
-    bounds = value.settings.range
-    return None if bounds is None else float(bounds[1] - bounds[0])
-
-
 def _arrays(cohort: CohortFacts) -> CohortArrays:
-    """Predictions and references of the cases that count.
-
-    A failed case has the worst number within the range, unless `failed` gives a number or leaves the case out.
-    """
+    """Predictions and references. A failed case has the worst number within the range, unless `failed` gives one."""
     reference = np.array([fact["reference"] for fact in cohort.facts], dtype=np.float64)
     prediction = np.array([fact["prediction"] for fact in cohort.facts], dtype=np.float64)
     missing = np.isnan(prediction)
-    if cohort.settings.failed == "exclude":
-        kept = ~missing
-        return {"prediction": prediction[kept], "reference": reference[kept], "resamples": cohort.resamples.only(kept)}
     if missing.any():
         given = cohort.settings.failed
         prediction[missing] = [
@@ -79,6 +64,7 @@ def _number_metric(
         name=compute.__name__,
         definition=definition,
         compares=("number",),
+        failed="a number",
         check=_needs_a_range,
         figure=figure,
         undefined_when=undefined_when,
@@ -97,7 +83,7 @@ _NUMBER_METRICS = (
         figure=_error(title="MAE"),
         compute=_absolute_error,
         when_missing=_missing_error,
-        worst=_largest_error,
+        worst=length_of_range,
         reveals_reference=True,
         needed=" without a range of the value",
     ),
@@ -134,12 +120,11 @@ def _c_index(cohort: CohortFacts) -> Floats:
     failed = cohort.settings.failed
     if isinstance(failed, int | float):
         risks = np.where(np.isnan(risks), failed, risks)
-    kept = np.asarray(~np.isnan(risks) | (failed != "exclude"))
     return regression.c_index(
-        prediction=risks[kept] * (1 if cohort.value.settings.prediction == "risk" else -1),
-        times=times[kept],
-        events=events[kept],
-        resamples=cohort.resamples.only(kept),
+        prediction=risks * (1 if cohort.value.settings.prediction == "risk" else -1),
+        times=times,
+        events=events,
+        resamples=cohort.resamples,
     )
 
 
@@ -149,6 +134,7 @@ _C_INDEX = CohortValueMetric(
     "predicted time; a missing case is wrong in all of its pairs",
     compares=("survival",),
     figure=Figure(title="C-index", direction="higher", highest=1.0),
+    failed="a number",
     undefined_when="without an event that another case outlived",
     compute=_c_index,
 )

@@ -28,6 +28,7 @@ METRICS = (
         compares=("text",),
         figure=Figure(title="BLEU-4", direction="higher", highest=1.0),
         fact=_ngram_counts,
+        failed='"empty"',
         compute=lambda cohort: corpus_bleu(bleu_4, cohort.facts, cohort.resamples),
     ),
     CaseValueMetric(

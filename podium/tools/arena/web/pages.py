@@ -257,7 +257,7 @@ def _wanted(text: str, picture: Picture) -> int:
     return min(max(asked, 1), picture.slices)
 
 
-# The organiser's figures, computed in a separate process: a thousand bootstraps must not keep a rater waiting.
+# The organiser's figures, computed in a separate process: thousands of replicates must not keep a rater waiting.
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -10,8 +10,9 @@ import math
 import re
 import time
 from collections import Counter, defaultdict, deque
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from functools import cache
 from importlib.resources import files
 from typing import Any, TypeVar
@@ -21,7 +22,7 @@ from jinja2 import Environment
 from starlette.datastructures import MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
-from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
+from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response, StreamingResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from podium.tools.arena.raters import Visitor
@@ -38,6 +39,7 @@ SECONDS_TO_SEND = 10.0  # for the headers of a request and for its body
 _COOKIE_SECONDS = 60 * 24 * 3600  # an arena lasts weeks, and a tablet closes its browser every night
 _LONGEST_BODY = 32 * 1024  # a comment of 2,000 Chinese characters takes 18,000 bytes
 _MOST_FIELDS = 16
+_PIECE = 1 << 16
 _MOST_PER_ADDRESS = 200  # requests in progress
 _MOST_IN_PROGRESS = 800
 _HEADERS = {
@@ -69,7 +71,14 @@ async def static(request: Request) -> Response:
     content = _static()[name]
     if "gzip" in request.headers.get("accept-encoding", ""):
         content, headers["Content-Encoding"] = await asyncio.to_thread(_packed, name), "gzip"
-    return Response(content, media_type=_TYPES[name.rpartition(".")[2]], headers=headers)
+    headers["Content-Length"] = str(len(content))
+    return StreamingResponse(_pieces(content), media_type=_TYPES[name.rpartition(".")[2]], headers=headers)
+
+
+async def _pieces(content: bytes) -> AsyncIterator[bytes]:
+    """A whole answer would be copied for every client that does not read it."""
+    for start in range(0, len(content), _PIECE):
+        yield content[start : start + _PIECE]
 
 
 @cache
@@ -218,7 +227,8 @@ class PerMinute:
 class LimitedRequests:
     """Answers 503 beyond 200 requests in progress from one address, or 800 in all: slow clients need no link.
 
-    Behind a reverse proxy, all requests come from its address.
+    A request counts until its answer begins: a client that does not read it would keep others out. Behind a reverse
+    proxy, all requests come from its address.
     """
 
     def __init__(self, app: ASGIApp) -> None:
@@ -233,11 +243,18 @@ class LimitedRequests:
             busy = PlainTextResponse("The server is busy.", 503, {"Connection": "close", "Retry-After": "10"})
             return await busy(scope, receive, send)
         self._in_progress[address] += 1
-        try:
-            await self._app(scope, receive, send)
-        finally:
-            self._in_progress[address] -= 1
-            self._in_progress += Counter()  # forgets addresses without requests
+        with ExitStack() as counted:
+            counted.callback(self._release, address)
+
+            async def send_uncounted(message: Message) -> None:
+                counted.close()
+                await send(message)
+
+            return await self._app(scope, receive, send_uncounted)
+
+    def _release(self, address: str) -> None:
+        self._in_progress[address] -= 1
+        self._in_progress += Counter()  # forgets addresses without requests
 
 
 class SecureHeaders:

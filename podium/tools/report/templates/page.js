@@ -76,7 +76,7 @@ function chooseMetric() {
 // Tables.
 function sort(table, column, { down }) {
   const words = (row) => row.cells[column].textContent.trim();
-  const states = ["failed", "missing", "scored"];
+  const states = ["failed", "missing", "partial", "scored"];
   const key = (row) => (states.includes(words(row)) ? states.indexOf(words(row)) : number(words(row)));
   const compare = (a, b) => {
     const [x, y] = [key(a), key(b)];
