@@ -172,6 +172,7 @@ def test_large_answers_that_nobody_reads_take_little_memory_and_keep_nobody_out(
         whole = httpx.get(f"{server.address}/static/large.js", headers={"Accept-Encoding": "identity"})
         assert (whole.content, whole.headers["content-length"]) == (bytes(3_000_000), "3000000")
         guest, before = enter(server.address, made.tokens["Anna"]), memory(server.process)
+        opened.callback(guest.client.close)
         most = before
         for number in range(800):
             each = opened.enter_context(socket.socket())
@@ -183,7 +184,6 @@ def test_large_answers_that_nobody_reads_take_little_memory_and_keep_nobody_out(
                 most = max(most, memory(server.process))
         assert guest.vote("left").status_code == 303
         assert max(most, memory(server.process)) < before + 150_000_000
-        guest.client.close()
 
 
 def memory(process: subprocess.Popen[str]) -> int:
