@@ -65,7 +65,18 @@ def test_a_team_that_fills_the_memory_of_a_batch_is_lost_alone(image: str, tmp_p
         *("run", "--rm", *PLATFORM_LIMITS, "--memory=700m", "--memory-swap=700m", "--entrypoint=python"),
         f"--volume={ROOT / 'podium'}:/opt/app/podium:ro",  # the image itself has no batch
         *(f"--volume={truth}:/truth/ages:ro", f"--volume={teams}:/teams:ro", f"--volume={output}:/output"),
-        *(image, "-m", "podium", "batch", "/teams", "--ground-truth", "/truth/ages", "--output", "/output/all"),
+        *(
+            image,
+            "-m",
+            "podium",
+            "batch",
+            "/teams",
+            "--ground-truth",
+            "/truth/ages",
+            "--output",
+            "/output/all",
+            "--allow-missing",
+        ),
         check=False,
     )
     assert done.returncode == 1, done.stdout + done.stderr
