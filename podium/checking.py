@@ -380,7 +380,7 @@ def _timed_row(challenge: AnyChallenge, case: Any) -> tuple[dict[str, Any], dict
     for metric in challenge.scoreboard.metrics:
         if metric.compute is not None:
             began = time.process_time()
-            value = metric.compute(case)
+            value = None if challenge.has_no_reference(case, metric.of) else metric.compute(case)
             put(row, metric.name, None if isinstance(value, str) else value)
             part = metric.name.partition(".")[0]
             seconds[part] = seconds.get(part, 0.0) + time.process_time() - began
@@ -433,9 +433,9 @@ def _warnings(examined: Mapping[str, _Examined]) -> Sequence[str]:
 def _statistics(descriptions: Sequence[Description]) -> Sequence[str]:
     lines = []
     for name in dict.fromkeys(key for each in descriptions for key in each.categories):
-        values = [each.categories[name] for each in descriptions]
+        values = [each.categories[name] for each in descriptions if name in each.categories]
         lines.append(f"{name}: " + ", ".join(f"{values.count(value)} {value}" for value in sorted(set(values))))
     for name in dict.fromkeys(key for each in descriptions for key in each.figures):
-        figures = [each.figures[name] for each in descriptions]
+        figures = [each.figures[name] for each in descriptions if name in each.figures]
         lines.append(f"{name}: {min(figures):.4g} to {max(figures):.4g}, median {median(figures):.4g}")
     return lines

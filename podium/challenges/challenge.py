@@ -216,6 +216,10 @@ class Challenge(ABC, Generic[TablesT, PredictionT, ReferenceT, ContentT, CaseT])
         """Whether one of these values has no usable prediction, so that its figures are those of a missing one."""
         return False
 
+    def has_no_reference(self, case: CaseT, values: Collection[str]) -> bool:
+        """Whether the case has no reference of one of these values: nothing is expected then, and nothing counts."""
+        return False
+
     def warnings(self, case: CaseT) -> Sequence[str]:
         """What the prediction's author should know about a case that was scored."""
         return ()
@@ -245,7 +249,9 @@ class Challenge(ABC, Generic[TablesT, PredictionT, ReferenceT, ContentT, CaseT])
 
     def row(self, case: CaseT) -> CaseScore:
         """The figures and facts of one case."""
-        figures, reasons = self.scoreboard.row(case, lacks=partial(self.lacks, case))
+        figures, reasons = self.scoreboard.row(
+            case, lacks=partial(self.lacks, case), has_no_reference=partial(self.has_no_reference, case)
+        )
         return CaseScore(metrics={**figures, **self.facts(case)}, undefined=reasons)
 
     # All cases and teams

@@ -271,15 +271,19 @@ class Scoreboard(Generic[CaseT]):
     group_of: Callable[[str], str | None] | None = None
 
     def row(
-        self, case: CaseT, *, lacks: Callable[[frozenset[str]], bool] = lambda _: False
+        self,
+        case: CaseT,
+        *,
+        lacks: Callable[[frozenset[str]], bool] = lambda _: False,
+        has_no_reference: Callable[[frozenset[str]], bool] = lambda _: False,
     ) -> tuple[dict[str, Any], dict[str, Reason]]:
-        """The declared figures of one case, and why those without a value have none; `lacks` says whether one of these
-        values has no usable prediction."""
+        """The declared figures of one case, and why those without a value have none; the two functions say whether one
+        of these values has no usable prediction, or no reference in this case."""
         row: dict[str, Any] = {}
         reasons: dict[str, Reason] = {}
         for metric in self.metrics:
             if metric.compute is not None:
-                found = metric.compute(case)
+                found = "reference_empty" if has_no_reference(metric.of) else metric.compute(case)
                 if found is None or isinstance(found, str):
                     reasons[metric.name], found = found or "too_few", None
                 put(row, metric.name, found)

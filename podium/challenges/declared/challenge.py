@@ -12,7 +12,7 @@ from typing import Any
 
 from podium.challenges.board import title_of
 from podium.challenges.challenge import Challenge
-from podium.challenges.declared.catalogue.base import Declared, DeclaredCase, has_facts
+from podium.challenges.declared.catalogue.base import NO_REFERENCE, Declared, DeclaredCase, has_facts
 from podium.challenges.declared.catalogue.own import of_facts
 from podium.challenges.declared.files import (
     EMPTY_LISTS,
@@ -129,7 +129,7 @@ class DeclaredChallenge(Challenge[DeclaredTables, Sources, Sources, Mapping[str,
         return digest.digest()
 
     def describe_reference(self, content: Mapping[str, object]) -> Description:
-        parts = [value.describe(content[name]) for name, value in self.values.items()]
+        parts = [self.values[name].describe(each) for name, each in content.items()]
         return Description(
             categories={key: text for part in parts for key, text in part.categories.items()},
             figures={key: number for part in parts for key, number in part.figures.items()},
@@ -145,16 +145,19 @@ class DeclaredChallenge(Challenge[DeclaredTables, Sources, Sources, Mapping[str,
             found = {
                 name: value.read_reference(located_reference(value.settings, reference[name], files))
                 for name, value in self.values.items()
+                if name in reference
             }
-        for name, value in self.values.items():
-            within = getattr(value.settings, "within", None)
-            if within is not None and value.shape(found[name]) != self.values[within].shape(found[within]):
+        for name, image in found.items():
+            within = getattr(self.values[name].settings, "within", None)
+            if within is not None and within not in found:
+                raise Refused(f"There is no mask '{within}', which the image '{name}' is compared within.")
+            if within is not None and self.values[name].shape(image) != self.values[within].shape(found[within]):
                 raise Refused(f"The mask '{within}' is not of the size of the image '{name}'.")
         return found
 
     def shapes(self, content: Mapping[str, object]) -> Shapes:
         """The shapes that a prediction's arrays must have, by value."""
-        found = {name: value.shape(content[name]) for name, value in self.values.items()}
+        found = {name: self.values[name].shape(each) for name, each in content.items()}
         return {name: shape for name, shape in found.items() if shape is not None}
 
     def geometries(self, content: Mapping[str, object]) -> Geometries:
@@ -268,17 +271,25 @@ class DeclaredChallenge(Challenge[DeclaredTables, Sources, Sources, Mapping[str,
 
     def check_prediction(self, prediction: Sources, shapes: Shapes | None, geometries: Geometries) -> Sequence[str]:
         warnings: list[str] = []
-        _, refused = self._read(prediction, shapes or {}, geometries, warnings)
+        given = {name: source for name, source in prediction.items() if self._may_be_expected(name, source)}
+        _, refused = self._read(given, shapes or {}, geometries, warnings)
         if refused:
             raise _together([*refused.values()])
         return warnings
+
+    def _may_be_expected(self, name: str, source: Source | Given | Unanswered) -> bool:
+        """Without references it is not known which cases have one: there, no answer is no mistake."""
+        settings = self.settings.values[name]
+        is_absent = isinstance(source, Unanswered) and source.reason == self._says_missing(name)
+        return settings.is_expected_everywhere or not (is_absent or not is_answer(settings, source))
 
     def read(
         self, prediction: Sources, expected: Mapping[str, object], warnings: list[str]
     ) -> tuple[Mapping[str, object], Mapping[str, Refused]]:
         """The values of a prediction, checked against the reference, and why others are refused; Refused where all
         are."""
-        found, refused = self._read(prediction, self.shapes(expected), self.geometries(expected), warnings)
+        wanted = {name: source for name, source in prediction.items() if name in expected}
+        found, refused = self._read(wanted, self.shapes(expected), self.geometries(expected), warnings)
         if not found:
             raise _together([*refused.values()])
         return found, refused
@@ -322,7 +333,7 @@ class DeclaredChallenge(Challenge[DeclaredTables, Sources, Sources, Mapping[str,
         return self.damaged_cases(expected)[0]
 
     def damaged_cases(self, expected: Mapping[str, object]) -> Sequence[DeclaredCase]:
-        answers = {name: value.answers(expected[name]) for name, value in self.values.items()}
+        answers = {name: self.values[name].answers(each) for name, each in expected.items()}
         return [
             DeclaredCase(
                 values=self._compared({name: each[number % len(each)] for name, each in answers.items()}, expected)
@@ -349,25 +360,31 @@ class DeclaredChallenge(Challenge[DeclaredTables, Sources, Sources, Mapping[str,
         for each in (*whole, (missing[0], *whole[0][1:])):
             for code, metric, _ in own:
                 for name in metric.compared(self.values) if code.scope == "cohort" else ():
-                    calls.append(partial(of_facts, code, [row[name] for row in each]))
+                    calls.append(partial(of_facts, code, [row[name] for row in each if row[name] != NO_REFERENCE]))
         problems += _refusals(calls)
         return list({problem.partition(" raises ")[0]: problem for problem in reversed(problems)}.values())
 
     def facts(self, case: DeclaredCase) -> Figures:
-        values = self.values.items()
-        row: dict[str, Any] = {
-            name: facts for name, value in values if (facts := value.facts(case.values[name])) is not None
-        }
+        row: dict[str, Any] = {}
+        for name, value in self.values.items():
+            compared = case.values.get(name)
+            if compared is None and value.settings.kind in KINDS_WITH_FACTS:
+                row[name] = NO_REFERENCE
+            elif compared is not None and (facts := value.facts(compared)) is not None:
+                row[name] = facts
         for declared in self._declared:
-            for path, (_, fact) in declared.facts.items():
-                put(row, path, fact(case))
+            for path, (name, fact) in declared.facts.items():
+                put(row, path, fact(case) if name in case.values else NO_REFERENCE)
         return row
 
     def refused_values(self, case: DeclaredCase) -> Mapping[str, Refused]:
         return case.refused
 
     def lacks(self, case: DeclaredCase, values: Collection[str]) -> bool:
-        return any(case.values[name].is_missing for name in values)
+        return any(case.values[name].is_missing for name in values if name in case.values)
+
+    def has_no_reference(self, case: DeclaredCase, values: Collection[str]) -> bool:
+        return not case.values.keys() >= {*values}
 
     def warnings(self, case: DeclaredCase) -> Sequence[str]:
         return case.warnings
@@ -375,7 +392,7 @@ class DeclaredChallenge(Challenge[DeclaredTables, Sources, Sources, Mapping[str,
     def _compared(
         self, found: Mapping[str, object], expected: Mapping[str, object]
     ) -> Mapping[str, Compared[Any, Any]]:
-        return {name: Compared(prediction=found.get(name), reference=expected[name]) for name in self.values}
+        return {name: Compared(prediction=found.get(name), reference=each) for name, each in expected.items()}
 
     # All cases and teams
 
@@ -487,10 +504,11 @@ def _confusion(value: ClassValue, rows: Sequence[Figures]) -> Figures:
     if not has_facts(rows, value.name):
         return {}
     names = list(value.settings.classes)
+    facts = [row[value.name] for row in rows if row[value.name] != NO_REFERENCE]
     predicted, true = (
-        class_codes([row[value.name][side] for row in rows], classes=names) for side in ("prediction", "reference")
+        class_codes([fact[side] for fact in facts], classes=names) for side in ("prediction", "reference")
     )
-    whole = Resamples.whole(len(rows))
+    whole = Resamples.whole(len(facts))
     [counts] = confusion(prediction=predicted, reference=true, classes=len(names), resamples=whole)
     return {
         name: dict(zip([*names, MISSING], row, strict=True)) for name, row in zip(names, counts.tolist(), strict=True)

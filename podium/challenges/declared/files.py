@@ -379,6 +379,16 @@ def reference_rows(
         yield normalize_nfc(case), _entry(file, table, case)
 
 
+def _has_reference(value: ValueSettings, entry: Entry) -> bool:
+    """Whether a table gives a case's reference of a value: a case of points or boxes may have a row without any."""
+    if value.kind in EMPTY_LISTS:
+        return True
+    try:
+        return any(column in row for row in entry.value.rows() for column in _reference_columns(value))
+    except Refused:
+        return True  # it is reported where it is read
+
+
 def _written(kind: str) -> "AnnotationKind":
     """How points or boxes are written; few challenges have any."""
     from podium.readers.annotations import BOXES, POINTS
@@ -443,9 +453,13 @@ def sort_references(
         lists += [name for name in names if values[name].kind in EMPTY_LISTS]
         for written, entry in reference_rows(file, [values[name] for name in names], problems):
             case = as_spelled(written, names)
-            references.setdefault(case, {}).update(dict.fromkeys(names, entry))
+            given = [
+                name for name in names if values[name].is_expected_everywhere or _has_reference(values[name], entry)
+            ]
+            references.setdefault(case, {}).update(dict.fromkeys(given, entry))
+    references = {case: sources for case, sources in references.items() if sources}
     for case, sources in references.items():
-        for name in lists:
+        for name in (each for each in lists if values[each].is_expected_everywhere):
             sources.setdefault(name, empty_list(values[name], case))
     expected = [str(Template(each)) for value in values.values() for each in as_tuple(value.reference)]
     expected += [value.reference_table for value in values.values() if value.reference_table is not None]
@@ -457,8 +471,13 @@ def sort_references(
     problems += [
         ReferenceProblem(what=f"A case has no reference for the value '{name}'.", where=case)
         for case, sources in references.items()
-        for name in values
-        if name not in sources
+        for name, value in values.items()
+        if name not in sources and value.is_expected_everywhere
+    ]
+    problems += [
+        ReferenceProblem(what=f"No case has a reference for the value '{name}'.", where="references/")
+        for name, value in values.items()
+        if references and not value.is_expected_everywhere and not any(name in each for each in references.values())
     ]
     # In the order of the settings, whatever the files are called: their digest depends on it.
     return {case: {name: found[name] for name in values if name in found} for case, found in references.items()}

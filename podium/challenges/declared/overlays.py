@@ -79,7 +79,8 @@ def differing_images(
     values: Values, case: str, shapes: Shapes, geometries: Geometries, images: Sequence[SafeFile]
 ) -> Sequence[Sequence[str]]:
     """For every image of a case the parts of its header that differ from the reference's."""
-    found = {name: _image(values, images, case=case, value=name, shape=shapes[name]) for name in _drawn(values)}
+    drawn = [name for name in _drawn(values) if name in shapes]
+    found = {name: _image(values, images, case=case, value=name, shape=shapes[name]) for name in drawn}
     return [
         [*differences(image.geometry if isinstance(image, Image) else None, geometries.get(name))]
         for name, image in found.items()

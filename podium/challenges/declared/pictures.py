@@ -168,7 +168,7 @@ def _of_detections(metrics: Sequence[ChosenMetric], rows: Sequence[Figures]) -> 
         if kind.name not in ("froc", "ap"):
             continue
         try:
-            facts = [get(row, f"facts.{metric.own_name}") for row in rows]
+            facts = [fact for row in rows if (fact := get(row, f"facts.{metric.own_name}"))]
             candidates = Candidates.of(facts)
         except (KeyError, TypeError):
             continue

@@ -42,6 +42,7 @@ class ValueSettings(Settings):
     dataset, pointer         its place inside an HDF5 or a JSON file
     reference, reference_*   the same of the reference [the same place as the prediction's]
     optional                 a submission without a prediction of it in any case is not scored by it
+    expected                 of which cases: all, or those that have a reference of it
     """
 
     not_needed: ClassVar[tuple[str, ...]] = ()
@@ -63,6 +64,7 @@ class ValueSettings(Settings):
     reference_dataset: Text | None = None
     reference_pointer: StrictStr | tuple[StrictStr, ...] | None = None
     optional: StrictBool = False
+    expected: Literal["all", "where_referenced"] = "all"
 
     @model_validator(mode="before")
     @classmethod
@@ -106,6 +108,10 @@ class ValueSettings(Settings):
     def is_predicted(self) -> bool:
         """False for a mask that an image is compared `within` and only the references have."""
         return self.socket is not None or self.file is not None or self.table is not None
+
+    @property
+    def is_expected_everywhere(self) -> bool:
+        return self.expected == "all"
 
     @property
     def reference_columns(self) -> tuple[str, ...]:

@@ -116,6 +116,11 @@ class Value(ABC, Generic[SettingsT, PredictionT, ReferenceT]):
         return ()
 
 
+def _categories(descriptions: Sequence[Description], name: str) -> Sequence[str]:
+    """Of the cases that have a reference of the value."""
+    return [each.categories[name] for each in descriptions if name in each.categories]
+
+
 def array_spacing(geometry: Geometry | None, axes: int) -> tuple[float, ...]:
     """In array order (z, y, x) and mm; 1 for every axis where the format has none."""
     return (1.0,) * axes if geometry is None else tuple(reversed(geometry.spacing))[-axes:]
@@ -201,7 +206,7 @@ class LabelsValue(Value[LabelsSettings, LabelImage, LabelImage]):
         return [
             f"The mask '{name}' is empty in all references."
             for name in map(self._mask, self.regions)
-            if all(each.categories[name] == _EMPTY for each in descriptions)
+            if all(each == _EMPTY for each in _categories(descriptions, name))
         ]
 
     def _mask(self, region: str) -> str:
@@ -418,7 +423,7 @@ class _OfClasses(Value[ClassesT, PredictionT, str]):
 
     def doubts_about_all(self, descriptions: Sequence[Description]) -> Sequence[str]:
         """Where all references have one class, or none has some class."""
-        present = {each.categories[self.name] for each in descriptions}
+        present = {*_categories(descriptions, self.name)}
         if len(present) == 1:
             only = next(iter(present))
             return [f"All references have the class '{only}': figures such as AUROC are undefined."]
@@ -535,7 +540,7 @@ class SurvivalValue(Value[SurvivalSettings, float, SurvivalTime]):
         )
 
     def doubts_about_all(self, descriptions: Sequence[Description]) -> Sequence[str]:
-        if any(each.categories[f"{self.name}: event"] == "yes" for each in descriptions):
+        if "yes" in _categories(descriptions, f"{self.name}: event"):
             return ()
         return [f"No reference of '{self.name}' has an event: the C-index is undefined."]
 

@@ -279,9 +279,20 @@ class CaseValueMetric(MetricKind):
 # Metrics of all cases together, from the facts that every row keeps of a value.
 
 
+NO_REFERENCE: Figures = {}
+"""What a row keeps of a value that the case has no reference of."""
+
+
 def has_facts(rows: Sequence[Figures], path: str) -> bool:
     """Whether there is anything to compute from: a submission without any answer of an optional value has no facts."""
     return all(get(row, path) is not None for row in rows)
+
+
+def referenced(rows: Sequence[Figures], path: str, resamples: Resamples) -> tuple[Sequence[Any], Resamples]:
+    """The facts of the cases that have a reference, and the draws of these."""
+    found = [get(row, path) for row in rows]
+    kept = np.array([fact != NO_REFERENCE for fact in found], dtype=np.bool_)
+    return [fact for fact, is_kept in zip(found, kept, strict=True) if is_kept], resamples.only(kept)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -359,22 +370,25 @@ class CohortValueMetric(MetricKind):
         words = " ".join(each for each in (value.title if place else "", part) if each).replace("_", " ")
 
         def cohort(rows: Sequence[Figures], resamples: Resamples) -> CohortFacts:
-            found = [get(row, facts) for row in rows]
-            return CohortFacts(facts=found, resamples=resamples, value=value, settings=settings, part=part)
+            found, drawn = referenced(rows, facts, resamples)
+            return CohortFacts(facts=found, resamples=drawn, value=value, settings=settings, part=part)
+
+        def compute(rows: Sequence[Figures], resamples: Resamples) -> Floats:
+            known = cohort(rows, resamples) if has_facts(rows, facts) else None
+            if known is None or not known.facts:
+                return np.full(resamples.replicates, np.nan)
+            return np.where(known.resamples.sizes > 0, self.compute(known), np.nan)
 
         def exact(rows: Sequence[Figures]) -> float | None:
             assert self.exact is not None
-            return self.exact(cohort(rows, Resamples.whole(len(rows))), engine) if has_facts(rows, facts) else None
+            known = cohort(rows, Resamples.whole(len(rows))) if has_facts(rows, facts) else None
+            return self.exact(known, engine) if known is not None and known.facts else None
 
         return CohortMetric(
             path=joined_path(settings.own_name, place, part),
             title=f"{settings.title_of(self.figure)} {words}".strip(),
             **self.figure.scale,
-            compute=lambda rows, resamples: (
-                self.compute(cohort(rows, resamples))
-                if has_facts(rows, facts)
-                else np.full(resamples.replicates, np.nan)
-            ),
+            compute=compute,
             exact=None if self.exact is None else exact,
             undefined_when=self.undefined_when,
         )

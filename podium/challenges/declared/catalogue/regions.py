@@ -20,6 +20,7 @@ from podium.challenges.declared.catalogue.base import (
     joined_path,
     needs_failed,
     outside,
+    referenced,
 )
 from podium.challenges.declared.value_settings import Texts, as_tuple
 from podium.challenges.declared.values import AnyValueKind, Compared, LabelImage, LabelsValue
@@ -308,10 +309,11 @@ def pooled_metric(path: str, title: str, facts: str, figure: RegionFigure[Any], 
     def compute(rows: Sequence[Figures], resamples: Resamples) -> Floats:
         if not has_facts(rows, facts):
             return np.full(resamples.replicates, np.nan)
-        totals = resamples.total(np.array([get(row, facts) for row in rows], dtype=np.float64))
+        counts, drawn = referenced(rows, facts, resamples)
+        totals = drawn.total(np.array(counts, dtype=np.float64)) if counts else np.zeros((0,))
         with np.errstate(all="ignore"):
-            found = pooled(totals)
-        return np.where(np.isnan(found), instead, found)
+            found = pooled(totals) if counts else np.full(resamples.replicates, np.nan)
+        return np.where(np.isnan(found) & (drawn.sizes > 0), instead, found)
 
     return CohortMetric(
         path=path,
