@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import get_args
 
 from podium.errors import UsageError
+from podium.metrics.declaration import Direction
 from podium.platform.metrics_file import Status
 from podium.tools.ranking.prose import sentences
 from podium.tools.ranking.result import Consensus, Intervals, Ranking, Row, Stability, json_text, ranking_to_json
@@ -33,6 +34,7 @@ from podium.tools.ranking.wording import (
 )
 
 _UNFINISHED = f".unfinished.{os.uname().nodename}."  # and the number of the process
+BEST: Mapping[Direction, str] = {"higher": "high", "lower": "low"}
 Ends = Sequence[tuple[int, int] | None]  # [team], of ranks
 CsvColumn = tuple[str, Sequence[object]]  # its name, and a cell per team
 _OF_CLAIMS = ("false_claim", "agreement", "resolvable", "cases_needed", "permutation_p")
@@ -52,6 +54,7 @@ class TableColumn:
     remarks      [team], which the page shows as warnings below the cells
     notes        [team], instead of an interval below the cell
     kind         the CSS class of the column
+    best         high or low, where one is better: a click on the heading sorts the best first
     is_optional  left out where the terminal is too narrow
     """
 
@@ -65,6 +68,7 @@ class TableColumn:
     remarks: Sequence[str] = ()
     notes: Sequence[str] = ()
     kind: str = ""
+    best: str = ""
     is_optional: bool = False
 
     @property
@@ -106,6 +110,7 @@ def table_columns(ranking: Ranking) -> list[TableColumn]:
             decimals=column_decimals(scores),
             remarks=[undefined_words(number, replicates) for number in undefined],
             kind="score",
+            best=BEST[deciding.score_direction],
         )
     ]
     if stability:
@@ -116,7 +121,7 @@ def table_columns(ranking: Ranking) -> list[TableColumn]:
         columns.append(TableColumn("Group", groups, kind="group"))
     scored = [f"{team.scored}/{team.expected}" for team in teams]
     unscored = [unscored_words(team.partial, team.failed, team.missing) for team in teams]
-    columns.append(TableColumn("Cases scored", scored, "Scored", remarks=unscored))
+    columns.append(TableColumn("Cases scored", scored, "Scored", remarks=unscored, best="high"))
     columns += [
         TableColumn(
             column.title,
@@ -128,6 +133,7 @@ def table_columns(ranking: Ranking) -> list[TableColumn]:
                 for number, interval in zip(column.undefined, column.intervals or (), strict=False)
             ],
             decimals=even_decimals(column.values),
+            best=BEST[column.direction],
             is_optional=True,
         )
         for column in ranking.columns
@@ -153,7 +159,10 @@ def _stability_columns(stability: Stability, confidence: float, *, cases: int, t
     return [
         TableColumn(f"Rank, {words} interval", ranks, f"Rank {words}", notes=notes),
         TableColumn(
-            "Share of resamples won", [chance(each, cases=cases) for each in stability.win_probabilities], "1st"
+            "Share of resamples won",
+            [chance(each, cases=cases) for each in stability.win_probabilities],
+            "1st",
+            best="high",
         ),
     ]
 

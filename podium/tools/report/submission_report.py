@@ -51,6 +51,7 @@ from podium.tools.report.tables import (
     CaseRow,
     CasesOfTeam,
     bad_first,
+    higher_columns,
     settings_table,
     shown_words,
     worst_captions,
@@ -230,7 +231,8 @@ def _cases(file: TeamFile, metrics: Sequence[Metric], pictures: Collection[str])
         for number in order[: max(1, MOST_CELLS // max(1, len(metrics)))]
     ]
     head = ("Case", "Status", *map(title_of, metrics))
-    return CasesOfTeam(team=0, name=file.team, head=head, rows=rows, note=shown_words(len(rows), len(order)))
+    note = shown_words(len(rows), len(order))
+    return CasesOfTeam(team=0, name=file.team, head=head, rows=rows, higher=higher_columns(metrics), note=note)
 
 
 # The charts.

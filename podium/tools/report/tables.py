@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,7 +28,7 @@ from podium.tools.ranking.wording import (
     interval_words,
     probability,
 )
-from podium.tools.report.exhibits import CaseValues, case_values
+from podium.tools.report.exhibits import FIRST_METRIC_COLUMN, CaseValues, case_values
 from podium.tools.report.overlays import CasePictures
 from podium.tools.report.page import Table
 
@@ -157,12 +157,14 @@ class CaseRow:
 
 @dataclass(frozen=True, kw_only=True)
 class CasesOfTeam:
-    """Every case of a team, those that are not scored in full first, then the worst; `note` says which are left out."""
+    """Every case of a team, those that are not scored in full first, then the worst; `note` says which are left out,
+    `higher` are the columns in which higher is better."""
 
     team: int
     name: str
     head: Sequence[str]
     rows: Sequence[CaseRow]
+    higher: Collection[int] = ()
     note: str = ""
 
 
@@ -214,8 +216,14 @@ def _team_cases(ranking: Ranking, values: Sequence[CaseValues], row: int, pictur
         name=ranking.teams[row].name,
         head=("Case", "Status", *(each.title for each in values), *compared),
         rows=rows,
+        higher=higher_columns([each.metric for each in values]),
         note=shown_words(len(rows), len(order)),
     )
+
+
+def higher_columns(metrics: Iterable[Metric]) -> set[int]:
+    """The columns of these metrics, in a table of cases, in which higher is better."""
+    return {n for n, metric in enumerate(metrics, FIRST_METRIC_COLUMN) if metric.direction == "higher"}
 
 
 def shown_words(shown: int, number: int) -> str:

@@ -202,7 +202,6 @@ def test_tables_of_cases_sort_and_filter(browser: Browser, pages: dict[str, Path
     article.locator(".cases thead button", has_text="Case").click()
     assert names.all_inner_texts() == [f"c{number}" for number in range(1, 9)]
     article.locator(".cases thead button", has_text="Dice").first.click()
-    article.locator(".cases thead button", has_text="Dice").first.click()
     assert names.first.inner_text() == "c5", "the best"
     assert article.locator("th[aria-sort]").get_attribute("aria-sort") == "descending"
     article.locator("button", has_text="Unscored first").click()
@@ -212,6 +211,19 @@ def test_tables_of_cases_sort_and_filter(browser: Browser, pages: dict[str, Path
     assert article.locator("[role=status]").inner_text() == "1 of 8 cases shown"
     page.locator(".final thead button", has_text="Team").click()
     assert [name[0] for name in page.locator(".final tbody th").all_inner_texts()] == ["A", "B", "C", "D"]
+
+
+def test_the_first_click_on_a_heading_sorts_the_best_first(browser: Browser, pages: dict[str, Path]) -> None:
+    page, _ = open_page(browser, pages["large"])
+    for title, best in (("Dice", max), ("HD95", min)):
+        head = page.locator(".final thead th", has_text=title).first
+        head.locator("button").click()
+        column = head.evaluate("head => head.cellIndex")
+        cells = page.locator(f".final tbody tr > :nth-child({column + 1})").all_inner_texts()
+        values = [float(cell.split()[0]) for cell in cells]
+        assert values[0] == best(values)
+        head.locator("button").click()
+        assert page.locator(f".final tbody tr > :nth-child({column + 1})").last.inner_text() == cells[0]
 
 
 def test_teams_and_metrics_are_chosen(browser: Browser, pages: dict[str, Path]) -> None:
@@ -240,7 +252,9 @@ def test_without_javascript_everything_is_there(browser: Browser, pages: dict[st
     assert page.locator(".still svg:visible").count() == 8
     assert page.locator(".cases tbody tr:visible").count() == 32
     assert page.locator("#tools:visible, thead button, .tools:visible").count() == 0
+    assert page.locator(".chart:visible:has(.still:empty)").count() == 0, "a blank chart says nothing: its table does"
     page.goto(pages["many"].as_uri())
+    assert page.locator(".chart:visible:has(.still:empty)").count() == 0
     assert page.locator("figure:visible").count() == page.locator("figure").count()
     assert (
         page.locator("figure:has(.still:empty) table:visible").count()

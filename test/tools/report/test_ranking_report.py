@@ -160,6 +160,12 @@ def test_names_and_messages_are_text_whatever_they_say() -> None:
     assert page.tags.count("style") == 1
 
 
+def test_menus_have_names_without_marks_of_direction() -> None:
+    page = golden_page()
+    assert "\\u2068" not in page.text.partition("<script")[0]
+    assert page.text.count('" dir="auto">') == 4
+
+
 def test_nothing_is_loaded_and_the_page_forbids_it() -> None:
     page = golden_page()
     text = page.text.replace(page.scripts[0], "").replace('xmlns="http://www.w3.org/2000/svg"', "")

@@ -92,7 +92,8 @@ function sort(table, column, { down }) {
 function makeSortable(table) {
   for (const [column, head] of [...table.tHead.rows[0].cells].entries()) {
     const button = Object.assign(document.createElement("button"), { type: "button", textContent: head.textContent });
-    button.addEventListener("click", () => sort(table, column, { down: head.ariaSort === "ascending" }));
+    const first = head.dataset.best === "high" ? "descending" : "ascending"; // the best first, then the worst
+    button.addEventListener("click", () => sort(table, column, { down: (head.ariaSort === first) === (first === "ascending") }));
     head.replaceChildren(button);
   }
 }
