@@ -46,18 +46,28 @@ class NewOptions:
 
     name: str = argument("NAME", "the name of the challenge and of its folder")
     like: str | None = option("GALLERY", "start from this entry of gallery/ [a template]")
+    from_kit: Path | None = option("KIT", "start from the platform's starter kit, a folder or a .zip")
+    phase: str | None = option("SLUG", "the phase, where the kit has several")
     output: Path | None = option("DIR", "where to create the folder NAME [ground-truth]")
 
 
 def new(options: NewOptions) -> int:
     from podium.challenges.ground_truth import CHALLENGE_FILE, REFERENCES, check_name
 
+    if options.from_kit is not None and options.like is not None:
+        raise UsageError("Start from a gallery entry or from a starter kit, not from both.")
     root = options.output or (BAKED_GROUND_TRUTH if BAKED_GROUND_TRUTH.is_dir() else Path("ground-truth"))
     folder = root / options.name
     check_name(options.name, folder)
     if folder.exists():
         raise UsageError(f"{folder} already exists; nothing was changed. Choose another name.")
     template = _TEMPLATE.read_text(encoding="utf-8") if options.like is None else _entry(options.like)
+    if options.from_kit is not None:
+        from podium.tools.starter_kit import kit_challenge, read_kit
+
+        template, unread = kit_challenge(read_kit(options.from_kit, options.phase), template)
+        for socket in unread:
+            say(f"No kind of value reads the output {socket.words}: it is left out.")
     title = re.sub(r"[._-]+", " ", options.name).capitalize()
     text = _TITLE.sub(f'title = "{title}"', template, count=1)
     names = " and ".join(_reference_names(text))
@@ -72,7 +82,7 @@ def new(options: NewOptions) -> int:
     if root.resolve() != BAKED_GROUND_TRUTH:
         build = f"Move the folder into ground-truth/ of the repository, then {build}"
     print(f"1. Fill in {folder / CHALLENGE_FILE}: its comments say what every table is for.")
-    print(f"2. Put the references into {folder / REFERENCES}: {names}.")
+    print(f"2. Put the references into {folder / REFERENCES}{names and f': {names}'}.")
     print(f"3. podium check {folder}")
     print(f"4. {build}")
     return end(f"Wrote {folder}; the four steps above remain to be done.")
@@ -93,9 +103,10 @@ def _entry(name: str) -> str:
 
 def _reference_names(text: str) -> list[str]:
     """What the references of all values are called."""
-    tables = tomllib.loads(text)["values"]
+    tables = tomllib.loads(text).get("values", {})
     values = [tables, *(value for value in tables.values() if isinstance(value, dict))]
     given = [value[key] for value in values for key in _REFERENCE_KEYS if key in value]
+    given += [value["table"] for value in values if "table" in value and not {*_REFERENCE_KEYS} & {*value}]
     names = [name for each in given for name in ([each] if isinstance(each, str) else each)]
     return list(dict.fromkeys(name.replace("{case}", "<case>") for name in names))
 

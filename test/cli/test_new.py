@@ -4,14 +4,18 @@ import re
 import shutil
 from pathlib import Path
 
+import numpy as np
 import pytest
+import SimpleITK as sitk
 from evaluating import run_podium
 from places import ROOT
 
+from podium import evaluate
 from podium.challenges import load_file
 from podium.challenges.settings import ChallengeFile
 from podium.cli import main
 from podium.cli import prepare as new
+from podium.execution.executor import Serial
 
 GALLERY = sorted(file.parent.name for file in (ROOT / "gallery").glob("*/challenge.toml"))
 SWITCHED_OFF = re.compile(r"^# (?=\[|[a-z_]+ = )", re.MULTILINE)
@@ -100,3 +104,25 @@ def test_an_install_without_the_repository_has_a_template_and_no_gallery(
     assert main(["new", "liver"]) == 0
     assert "Move the folder into ground-truth/ of the repository" in capfd.readouterr().out
     assert (tmp_path / "ground-truth/liver/challenge.toml").is_file()
+
+
+def test_the_references_with_the_names_of_the_template_are_a_perfect_submission(tmp_path: Path) -> None:
+    main(["new", "liver", "--output", str(tmp_path)])
+    file = tmp_path / "liver/challenge.toml"
+    text = file.read_text()
+    for table in ("[values.risk]", "[values.volume]"):
+        start = text.index(f"# {table}")
+        end = text.index("\n\n", start)
+        text = text[:start] + SWITCHED_OFF.sub("", text[start:end]) + text[end:]
+    text = text.replace('# [[metrics]]\n# kind = "f1"', '[[metrics]]\nkind = "f1"')
+    text = text.replace('# [[metrics]]\n# kind = "mae"', '[[metrics]]\nkind = "mae"')
+    file.write_text(text)
+    references = tmp_path / "liver/references"
+    for number in range(2):
+        volume = np.zeros((4, 6, 8), np.uint8)
+        volume[1:3, 1:4, 1 + number : 4], volume[1:3, 1:4, 5:7] = 1, 2
+        sitk.WriteImage(sitk.GetImageFromArray(volume), references / f"case_{number}.nii.gz")
+    (references / "predictions.csv").write_text("case,risk,volume\ncase_0,0,12.5\ncase_1,1,30\n")
+    scored = evaluate(references, ground_truth=tmp_path / "liver", executor=Serial())
+    figures = scored.aggregates
+    assert (figures["score"], figures["f1"]["macro"], figures["mae"]["mean"]) == (100, 1, 0)

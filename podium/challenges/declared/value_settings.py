@@ -47,6 +47,13 @@ class ValueSettings(Settings):
 
     not_needed: ClassVar[tuple[str, ...]] = ()
     """Of `column` and `reference_column`: where a kind has other keys for the columns of a table."""
+    sockets: ClassVar[tuple[str, ...]] = ()
+    """The platform's kinds of sockets that hold it, the one to create first."""
+    ending: ClassVar[str] = ""
+    """Of a file for each case; empty where one table of all cases is usual."""
+    to_fill_in: ClassVar[tuple[str, ...]] = ()
+    """Lines of challenge.toml that only the organiser can complete."""
+    is_image: ClassVar[bool] = False
 
     kind: str
     title: Text | None = None
@@ -130,6 +137,12 @@ class LabelsSettings(ValueSettings):
     geometry      what a header that differs from the reference's means
     """
 
+    sockets = ("Segmentation",)
+    ending, is_image = ".mha", True
+    to_fill_in = (
+        "labels = { tumour = 1 }   # the name of every region and its value in the image; 0 is the background",
+    )
+
     kind: Literal["labels"]
     labels: LabelTable | Annotated[tuple[LabelTable, ...], Field(min_length=1)]
     other_labels: Literal["error", "background"] = "error"
@@ -168,6 +181,9 @@ class ImageSettings(ValueSettings):
     value `within` is not 0. That value need not be predicted: without socket, file and table it is a mask of the
     organiser's."""
 
+    sockets = ("Image", "Heat Map")
+    ending, is_image = ".mha", True
+
     kind: Literal["image"]
     range: Range | None = None
     within: FigureName | None = None
@@ -176,6 +192,9 @@ class ImageSettings(ValueSettings):
 
 class NumberSettings(ValueSettings):
     """A finite number. `range` are the values that it may have."""
+
+    sockets = ("Float", "Integer")
+    to_fill_in = ('unit = "ml"', "range = [0, 100]")
 
     kind: Literal["number"]
     unit: str = ""
@@ -200,6 +219,9 @@ class ClassSettings(ValueSettings):
     """One of several classes: `classes` gives the name of each and its value in files. `positive` is the class that
     sensitivity and specificity are of [the last]."""
 
+    sockets = ("String", "Choice", "Bool")
+    to_fill_in = ('classes = { low = "low", high = "high" }   # every class, and its value in the files',)
+
     kind: Literal["class"]
     classes: ClassTable
     positive: FigureName | None = None
@@ -220,6 +242,8 @@ class ProbabilitySettings(ValueSettings):
     classes   the value of every class in the reference
     positive  the class whose probability is predicted [the last of two classes; without it one number for each]
     """
+
+    sockets = ("Float",)
 
     kind: Literal["probability"]
     classes: ClassTable | None = None
@@ -251,6 +275,9 @@ class ProbabilitySettings(ValueSettings):
 class DetectionMapSettings(ValueSettings):
     """Confidences whose connected components above 0 are candidates; the reference's components are the findings."""
 
+    sockets = ("Heat Map",)
+    ending, is_image = ".mha", True
+
     kind: Literal["detection_map"]
     connectivity: Literal[1, 2, 3] = 3
     max_candidates: MaxCandidates = 1000
@@ -269,14 +296,27 @@ class PointsSettings(ValueSettings):
 
     not_needed: ClassVar = ("column", "reference_column")  # a table has the columns x, y, z and so on
 
+    sockets = ("Multiple points", "Point")
+    ending = ".json"
+    to_fill_in = ('unit = "mm"   # or "index": of the coordinates',)
+
     kind: Literal["points", "boxes"]
     unit: Literal["mm", "index"]
     names: tuple[Text, ...] | None = None
     max_candidates: MaxCandidates = 1000
 
 
+class BoxesSettings(PointsSettings):
+    """Boxes, with the settings of points."""
+
+    sockets = ("Multiple 2D bounding boxes", "2D bounding box")
+
+
 class TextSettings(ValueSettings):
     """UTF-8 text."""
+
+    sockets = ("String",)
+    ending = ".txt"
 
     kind: Literal["text"]
 
@@ -288,6 +328,8 @@ class SurvivalSettings(ValueSettings):
     """
 
     not_needed: ClassVar = ("reference_column",)
+
+    sockets = ("Float",)
 
     kind: Literal["survival"]
     prediction: Literal["risk", "time"] = Field(description="risk: higher means an earlier event; time: a later one")
@@ -304,7 +346,7 @@ VALUE_MODELS: Mapping[str, type[ValueSettings]] = {
     "probability": ProbabilitySettings,
     "detection_map": DetectionMapSettings,
     "points": PointsSettings,
-    "boxes": PointsSettings,
+    "boxes": BoxesSettings,
     "text": TextSettings,
     "survival": SurvivalSettings,
 }
