@@ -49,6 +49,7 @@ _MACRO = ".macro"
 _NEARLY = 1e-3  # METEOR of a text and itself is not quite 1
 _NAMES_A_TABLE = re.compile(r"'[^']+\.(?:csv|tsv|json)'")
 _LEAST_CLIP = 0.01  # of log_loss: one case costs 4.6 at most
+_BARE_TABLE = "predictions.csv"  # the platform's name of a submission that is one CSV
 _MOST_PLAYED = 6  # references that the ranking rule is tried on
 
 
@@ -106,6 +107,8 @@ def check(name: str, path: Path, *, images: Path | None, executor: Executor) -> 
         )
     if common is not None and common.per_case != "full":
         checked.warnings += _revealing_metrics(challenge)
+    if common is not None and common.submission != "algorithm":
+        checked.warnings += _renamed_tables(challenge)
     if images is not None and not challenge.has_overlays:
         checked.warnings.append(f"References of the kind '{challenge.kind}' are not compared with images.")
     references = _references(path, common, challenge, checked)
@@ -125,6 +128,17 @@ def _revealing_metrics(challenge: AnyChallenge) -> Iterator[str]:
                 f"log_loss with clip = {clip:g} shows single errors in the mean of all cases, which per_case hides: "
                 f"give a clip of at least {_LEAST_CLIP:g}."
             )
+
+
+def _renamed_tables(challenge: AnyChallenge) -> Iterator[str]:
+    """A table that may be the whole submission, and has another name on the platform."""
+    values = [each for each in getattr(challenge.settings, "values", {}).values() if each.is_predicted]
+    places = {each.table or "" for each in values}
+    if len(places) == 1 and (name := places.pop().lower()).endswith(".csv") and name != _BARE_TABLE:
+        yield (
+            f"The platform delivers a bare CSV as '{_BARE_TABLE}', whatever its name was, and '{name}' would not be "
+            f'found: write table = "{_BARE_TABLE}", or ask for a .zip file.'
+        )
 
 
 def _references(path: Path, common: Common | None, challenge: AnyChallenge, checked: Checked) -> Mapping[str, Any]:

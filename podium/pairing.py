@@ -34,7 +34,8 @@ _OTHER_ARCHIVES = (".7z", ".rar", ".tar.bz2", ".tar.xz", ".tar.zst")
 class Template:
     """A file name with its case, such as `{case}_pred.h5`, `{case}/iter_{step}.mha` or `{case}/{array}.npy`.
 
-    `{step}` is a number, `{extension}` anything, and any other placeholder one of `choices`. Everything but the case is
+    `{step}` is a number, `{extension}` anything, and any other placeholder one of `choices`. With `{group}`, as in
+    `{group}/{case}.png`, the case is `<group>_<case>`: names may repeat among groups. Everything but the case is
     compared without regard to upper and lower case. A template with a folder fits the last parts of a path:
     predictions may be in deeper folders.
     """
@@ -50,7 +51,8 @@ class Template:
     @cached_property
     def _pattern(self) -> re.Pattern[str]:
         parts = re.split(r"(\{\w+\})", self.text)
-        rules = {"{case}": r"(?P<case>(?-i:[^/]+))", "{step}": r"(?P<part>[0-9]{1,6})", "{extension}": r"[^/]+"}
+        rules = {name: rf"(?P<{name[1:-1]}>(?-i:[^/]+))" for name in ("{case}", "{group}")}
+        rules |= {"{step}": r"(?P<part>[0-9]{1,6})", "{extension}": r"[^/]+"}
         any_choice = rf"(?P<part>{'|'.join(map(re.escape, self.choices))})"
         pieces = [rules.get(part, any_choice) if part.startswith("{") else re.escape(part) for part in parts]
         return re.compile("".join(pieces), re.ASCII | re.IGNORECASE)
@@ -61,7 +63,9 @@ class Template:
         found = self._pattern.fullmatch("/".join(PurePosixPath(name).parts[-depth:]))
         if found is None:
             return None
-        return normalize_nfc(found["case"]), found.groupdict().get("part") or ""
+        parts = found.groupdict()
+        case = f"{parts['group']}_{parts['case']}" if "group" in parts else parts["case"]
+        return normalize_nfc(case), parts.get("part") or ""
 
     def __str__(self) -> str:
         return re.sub(r"\{(\w+)\}", r"<\1>", self.text)

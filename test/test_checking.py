@@ -88,7 +88,7 @@ def test_all_mistakes_of_the_settings_at_once_with_key_and_line(carotid: Path) -
         *(", line 7: 'cases.groups", ", line 16: 'values.size.file", ", line 22: 'metrics.1.kind"),
         ", line 26: 'time.baseline_seconds",
     ]
-    assert errors[5].endswith(": a file name holds {case} once and no other placeholder, '{name}.h5' does not.")
+    assert errors[5].endswith(" and no other placeholder, '{name}.h5' does not.")
 
 
 @pytest.mark.parametrize(

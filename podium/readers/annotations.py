@@ -5,14 +5,14 @@ point is [x, y, z]; a box has its four corners as such points, in any order (eig
 (0 to 1) and `name` are optional; 2-D coordinates [x, y] are accepted too.
 
 CSV: the columns `x`, `y` for points; `x_min`, `y_min`, `x_max`, `y_max` for boxes; with `z`, or `z_min` and `z_max`, in
-3-D; `probability` and `name` are optional.
+3-D; `probability` and `name` are optional. `boxes_by_centre` has the columns of centres and sizes instead.
 
 Coordinates stay as they are in the file, in the order x, y, z: only the caller knows whether they are mm or indices.
 """
 
 import math
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -226,3 +226,20 @@ BOXES = AnnotationKind(
     *("box", "Multiple 2D bounding boxes", "2D bounding box", "boxes", "corners", (2, 3)),
     *(_box, ("x_min", "y_min", "x_max", "y_max"), ("z_min", "z_max", "probability", "name"), _row_box),
 )
+
+
+def boxes_by_centre(centre: Sequence[str], size: Sequence[str]) -> AnnotationKind:
+    """Boxes whose columns hold the centre and the whole length along every axis, in the order x, y, z."""
+
+    def parse_row(row: Row, _: str) -> Coordinates:
+        sizes = [row.number(column) for column in size]
+        for column, length in zip(size, sizes, strict=True):
+            if length < 0:
+                raise Refused(f"{row.place}: '{escape_for_display(column)}' is negative.")
+        middle = [row.number(column) for column in centre]
+        return [
+            _numbers([at + sign * length / 2 for at, length in zip(middle, sizes, strict=True)], row.place)
+            for sign in (-1, 1)
+        ]
+
+    return replace(BOXES, columns=(*centre, *size), optional=("probability", "name"), parse_row=parse_row)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from podium.challenges.declared.value_settings import SurvivalSettings, ValueSettings, as_tuple
+from podium.challenges.declared.value_settings import BoxesSettings, SurvivalSettings, ValueSettings, as_tuple
 from podium.challenges.ground_truth import ReferenceProblem
 from podium.errors import Refused
 from podium.pairing import Entry, Source, Template
@@ -181,9 +181,9 @@ class Located:
                 raise Refused(f"'{self.label}' has no '{escape_for_display(column)}'.")
         return found
 
-    def annotations(self, kind: str) -> "Annotations":
+    def annotations(self, settings: ValueSettings) -> "Annotations":
         """Points or boxes."""
-        written = _written(kind)
+        written = _written(settings)
         if isinstance(self.source, Entry):
             # A case without findings has no row, or one without coordinates.
             rows = [row for row in self.source.value.rows() if any(column in row for column in written.columns)]
@@ -389,15 +389,17 @@ def _has_reference(value: ValueSettings, entry: Entry) -> bool:
         return True  # it is reported where it is read
 
 
-def _written(kind: str) -> "AnnotationKind":
+def _written(settings: ValueSettings) -> "AnnotationKind":
     """How points or boxes are written; few challenges have any."""
-    from podium.readers.annotations import BOXES, POINTS
+    from podium.readers.annotations import BOXES, POINTS, boxes_by_centre
 
-    return POINTS if kind == "points" else BOXES
+    if isinstance(settings, BoxesSettings) and settings.box_columns is not None:
+        return boxes_by_centre(settings.box_columns.centre, settings.box_columns.size)
+    return BOXES if settings.kind == "boxes" else POINTS
 
 
 def _columns(value: ValueSettings) -> Sequence[str]:
-    return _written(value.kind).columns if value.kind in EMPTY_LISTS else as_tuple(value.column)
+    return _written(value).columns if value.kind in EMPTY_LISTS else as_tuple(value.column)
 
 
 def _reference_columns(value: ValueSettings) -> Sequence[str]:
@@ -408,8 +410,8 @@ def _reference_columns(value: ValueSettings) -> Sequence[str]:
 
 def _optional(values: Sequence[ValueSettings]) -> tuple[str, ...]:
     """Columns that a table need not have."""
-    kinds = dict.fromkeys(value.kind for value in values if value.kind in EMPTY_LISTS)
-    return tuple(dict.fromkeys(column for kind in kinds for column in _written(kind).optional))
+    lists = [value for value in values if value.kind in EMPTY_LISTS]
+    return tuple(dict.fromkeys(column for value in lists for column in _written(value).optional))
 
 
 def _entry(file: SafeFile, table: CaseRows, case: str) -> Entry:

@@ -85,8 +85,10 @@ class ValueSettings(Settings):
     @classmethod
     def _has_a_case(cls, names: Texts | None) -> Texts | None:
         for name in as_tuple(names):
-            if set(re.findall(r"\{(\w*)\}", name)) != {"case"} or name.count("{case}") != 1:
-                raise ValueError(f"a file name holds {{case}} once and no other placeholder, '{name}' does not")
+            found = re.findall(r"\{(\w*)\}", name)
+            if {*found} - {"group"} != {"case"} or len({*found}) != len(found):
+                words = "a file name holds {case} once, {group} at most once and no other placeholder"
+                raise ValueError(f"{words}, '{name}' does not")
         return names
 
     @field_validator("pointer", "reference_pointer")
@@ -290,6 +292,22 @@ class DetectionMapSettings(ValueSettings):
         return as_connectivity(self.connectivity)
 
 
+AxisColumns = Annotated[tuple[Text, ...], Field(min_length=2, max_length=3)]
+
+
+class BoxColumns(Settings):
+    """Columns of a table of boxes: the centre and the whole length along x, y and, in 3-D, z."""
+
+    centre: AxisColumns
+    size: AxisColumns
+
+    @model_validator(mode="after")
+    def _same_axes(self) -> Self:
+        if len(self.centre) != len(self.size):
+            raise ValueError("centre and size need a column for the same axes")
+        return self
+
+
 class PointsSettings(ValueSettings):
     """Points or boxes. `unit` is that of their coordinates; only those of `names` count [all], and of these the
     `max_candidates` most confident."""
@@ -307,9 +325,11 @@ class PointsSettings(ValueSettings):
 
 
 class BoxesSettings(PointsSettings):
-    """Boxes, with the settings of points."""
+    """`box_columns`: of a table with centres and lengths [x_min, y_min, x_max, y_max and in 3-D z_min and z_max]."""
 
     sockets = ("Multiple 2D bounding boxes", "2D bounding box")
+    kind: Literal["boxes"]
+    box_columns: BoxColumns | None = None
 
 
 class TextSettings(ValueSettings):

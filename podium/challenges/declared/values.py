@@ -306,12 +306,12 @@ class PointsValue(Value[PointsSettings, "Annotations", "Annotations"]):
     """Points or boxes."""
 
     def read_reference(self, located: Located) -> "Annotations":
-        return self._kept(located.annotations(self.settings.kind))
+        return self._kept(located.annotations(self.settings))
 
     def read_prediction(self, located: Located, expected: ExpectedPrediction) -> "Annotations":
         from podium.metrics.detection import falling
 
-        found, most = self._kept(located.annotations(self.settings.kind)), self.settings.max_candidates
+        found, most = self._kept(located.annotations(self.settings)), self.settings.max_candidates
         if self.needs_probability and found.probabilities is None and len(found):
             raise Refused(f"The {self.settings.kind} of '{self.name}' have no probability, which is needed here.")
         if len(found) <= most:

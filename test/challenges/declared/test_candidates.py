@@ -15,7 +15,7 @@ pytestmark = pytest.mark.usefixtures("in_process")
 
 def points_challenge(**limit: int) -> str:
     recall = metric("recall", radius_mm=0.5) + metrics(by="recall")
-    return value("v", "points", unit="mm", table="p.csv", **limit) + recall
+    return value("v", "points", unit="mm", table="predictions.csv", **limit) + recall
 
 
 def map_challenge(**options: int) -> str:
@@ -41,8 +41,8 @@ def row(found: dict[str, Any]) -> tuple[int, list[str]]:
 
 def test_many_points_fill_neither_memory_nor_metrics_json(tmp_path: Path) -> None:
     """12 cases of 199,999 points made a metrics.json of 58 MB."""
-    references = {"p.csv": "case,x,y\na,0,0\na,4999,0\n"}
-    found = score(tmp_path, points_challenge(), references, {"p.csv": points(5000)})
+    references = {"predictions.csv": "case,x,y\na,0,0\na,4999,0\n"}
+    found = score(tmp_path, points_challenge(), references, {"predictions.csv": points(5000)})
     words = "5,000 points were found; only the 1,000 most confident count."
     assert row(found) == (1000, [words])
     assert found["aggregates"]["recall"] == 0.5  # the first point is the least probable one
@@ -50,7 +50,10 @@ def test_many_points_fill_neither_memory_nor_metrics_json(tmp_path: Path) -> Non
 
 
 def test_without_probabilities_places_decide(tmp_path: Path) -> None:
-    references, found = {"p.csv": "case,x,y\na,0,0\na,4,0\n"}, {"p.csv": points(5, with_probability=False)}
+    references, found = (
+        {"predictions.csv": "case,x,y\na,0,0\na,4,0\n"},
+        {"predictions.csv": points(5, with_probability=False)},
+    )
     metrics_file = score(tmp_path, points_challenge(max_candidates=3), references, found)
     assert row(metrics_file) == (3, ["5 points were found; only the 3 with the lowest coordinates count."])
     assert metrics_file["aggregates"]["recall"] == 0.5
@@ -62,10 +65,10 @@ def test_the_order_in_the_file_does_not_matter(tmp_path: Path, head: str) -> Non
     toml = points_challenge(max_candidates=2)
     if "probability" in head:
         toml += metric("froc", radius_mm=0.5)
-    references = {"p.csv": "case,x,y\na,0,0\n"}
+    references = {"predictions.csv": "case,x,y\na,0,0\n"}
     rows = [f"a,{x},0" + ",0.5" * ("probability" in head) for x in range(4)]
     found = [
-        score(tmp_path / str(number), toml, references, {"p.csv": "\n".join([head, *order])})["aggregates"]
+        score(tmp_path / str(number), toml, references, {"predictions.csv": "\n".join([head, *order])})["aggregates"]
         for number, order in enumerate([rows, rows[::-1], [*rows[2:], *rows[:2]]])
     ]
     assert found == [found[0]] * 3
@@ -73,7 +76,9 @@ def test_the_order_in_the_file_does_not_matter(tmp_path: Path, head: str) -> Non
 
 
 def test_as_many_as_allowed_are_no_warning(tmp_path: Path) -> None:
-    found = score(tmp_path, points_challenge(), {"p.csv": "case,x,y\na,0,0\n"}, {"p.csv": points(1000)})
+    found = score(
+        tmp_path, points_challenge(), {"predictions.csv": "case,x,y\na,0,0\n"}, {"predictions.csv": points(1000)}
+    )
     assert row(found) == (1000, [])
 
 
@@ -106,6 +111,6 @@ def test_connectivity_of_a_map(tmp_path: Path, connectivity: int, of_volume: int
 
 
 def test_more_findings_than_candidates_are_a_warning_of_the_check(tmp_path: Path) -> None:
-    folder = write_challenge(tmp_path / "challenge", points_challenge(max_candidates=3), {"p.csv": points(5)})
+    folder = write_challenge(tmp_path / "challenge", points_challenge(max_candidates=3), {"predictions.csv": points(5)})
     (warning,) = check("challenge", folder, images=None, executor=Serial()).warnings
     assert "'v' has more findings (5) than max_candidates (3)" in warning

@@ -414,9 +414,9 @@ def test_survival_is_predicted_as_a_risk_or_as_a_time(tmp_path: Path, prediction
 
 
 def test_a_challenge_of_undefined_figures_alone_is_scored_all_the_same(tmp_path: Path) -> None:
-    toml = value("v", "survival", prediction="risk", table="p.csv", column="v", reference_table="t.csv")
+    toml = value("v", "survival", prediction="risk", table="predictions.csv", column="v", reference_table="t.csv")
     references = {"t.csv": "case,time,event\na,1,0\nb,2,0\n"}
-    found = score(tmp_path, toml + metrics("c_index"), references, {"p.csv": "case,v\na,0.5\nb,1\n"})
+    found = score(tmp_path, toml + metrics("c_index"), references, {"predictions.csv": "case,v\na,0.5\nb,1\n"})
     assert found["aggregates"] == {"scored_cases": 2}
     checked = check("challenge", tmp_path / "challenge", images=None, executor=Serial())
     assert checked.warnings == [
