@@ -87,13 +87,17 @@ class RankOptions:
 
     paths: Sequence[Path] = argument(
         "TEAM",
-        "a team's folder or metrics.json, or a folder of teams or <team>.json; or one table of scores: .csv, .tsv, "
-        ".parquet, or - for standard input",
+        "a team's folder or metrics.json, or a folder of teams or <team>.json; the platform's export of evaluations, "
+        "one file or several pages; or one table of scores: .csv, .tsv, .parquet, or - for standard input",
     )
     output: Path = option(
         "DIR", "where to write the results; one folder per regime or task where these are separate", Path("ranking")
     )
     skip_broken: bool = flag("leave out teams without a usable metrics.json instead of stopping")
+    per_team: Literal["newest", "best"] | None = choice(
+        "which of a team's evaluations counts in the platform's export: the newest, or the one with the best score "
+        "[newest]"
+    )
     key: Path | None = option("FILE", "the organiser's secret key, which opens sealed rows")
     scheme: Literal["official", "aggregate-then-rank", "rank-then-aggregate", "test-then-rank", "platform"] = choice(
         "how to rank: official: the challenge's own rule; aggregate-then-rank: by a statistic over cases "
@@ -204,17 +208,17 @@ def _scheme(options: RankOptions) -> str:
 
 
 def _cohorts(options: RankOptions) -> "Sequence[Cohort[Any]]":
-    from podium.tools.ranking.documents import read_cohorts
+    from podium.tools.ranking.evaluations import cohorts_from
     from podium.tools.ranking.tables import TableOptions, is_score_table, read_score_table, table_cohorts
 
     if not any(is_score_table(path) for path in options.paths):
         for name in ("direction", "worst", "missing"):
             if getattr(options, name):
                 raise UsageError(f"--{name} belongs to a table of scores: a challenge declares its own metrics.")
-        return read_cohorts(options.paths, skip_broken=options.skip_broken, key=options.key)
+        return cohorts_from(options.paths, skip_broken=options.skip_broken, key=options.key, per_team=options.per_team)
     if len(options.paths) > 1:
         raise UsageError("A table of scores is ranked alone: give one table, with all teams in it.")
-    for name in ("arena", "calibration", "skip_broken", "key"):
+    for name in ("arena", "calibration", "skip_broken", "key", "per_team"):
         if getattr(options, name):
             raise UsageError(f"--{name.replace('_', '-')} belongs to metrics.json files, not to a table of scores.")
     wanted = TableOptions(

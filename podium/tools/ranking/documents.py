@@ -90,6 +90,18 @@ def read_cohorts(
     files = list(_read(dict.fromkeys(found), broken))
     if not found and not broken:
         raise UsageError(f"There is no metrics.json in {', '.join(map(str, paths))}.")
+    return cohorts_of(files, broken, skip_broken=skip_broken, key=key)
+
+
+def cohorts_of(
+    files: list[TeamFile],
+    broken: Mapping[Any, str],
+    *,
+    notes: Sequence[str] = (),
+    skip_broken: bool = False,
+    key: Path | None = None,
+) -> list[Cohort[AnyChallenge]]:
+    """`read_cohorts` of files that are read; `broken` has a sentence on each that could not be."""
     if broken and not (skip_broken and files):
         number = f"{len(broken)} files or folders are not results of a team. " if len(broken) > 1 else ""
         advice = " --skip-broken ranks the others." if files else ""
@@ -100,14 +112,14 @@ def read_cohorts(
         files = [_unsealed(file, secret_key) for file in files]
     _refuse_difference(files, "is of the challenge", lambda file: f"'{file.content.challenge}'")
     _refuse_difference(files, "is of the kind", lambda file: f"'{file.content.kind}'")
-    notes = [f"Left out: {reason}" for reason in broken.values()]
+    notes = [*notes, *(f"Left out: {reason}" for reason in broken.values())]
     if key is None and any(file.content.sealed for file in files):
         notes.append("The files contain sealed rows: --key opens them for intervals and tests.")
-    first = _challenge(files[0])
+    first = challenge_of(files[0])
     division = first.ranking.division
     parts: dict[str, list[TeamFile]] = defaultdict(list)
     for file in files:
-        challenge = first if file.content.settings == files[0].content.settings else _challenge(file)
+        challenge = first if file.content.settings == files[0].content.settings else challenge_of(file)
         value = str(getattr(challenge.settings, division)) if division else ""
         team = file.team
         if division and team == value:  # <team>/<regime>/metrics.json or <team>/<regime>.json
@@ -132,7 +144,7 @@ def _cohort(files: Sequence[TeamFile], *, division: Mapping[str, str], notes: Se
     _refuse_difference(files, "was scored against references with the digest", lambda file: f"'{file.ground_truth}'")
     _refuse_cases(files)
     ordered = [by_team[team] for team in sorted(by_team)]
-    return Cohort(challenge=_challenge(files[0]), division=division, files=ordered, notes=notes)
+    return Cohort(challenge=challenge_of(files[0]), division=division, files=ordered, notes=notes)
 
 
 def refuse_similar_names(teams: Iterable[str]) -> None:
@@ -197,7 +209,7 @@ def _team(path: Path) -> str:
     return escape_for_display(path.resolve().parent.name if path.name == METRICS_FILE else path.stem)
 
 
-def _challenge(file: TeamFile) -> AnyChallenge:
+def challenge_of(file: TeamFile) -> AnyChallenge:
     """The challenge with the settings that the file was scored with."""
     content = file.content
     if content.kind not in KIND_NAMES:

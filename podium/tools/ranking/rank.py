@@ -23,7 +23,8 @@ from podium.platform.leaderboard import Column
 from podium.readers.files import escape_for_display
 from podium.tools.ranking.calibration import Calibration, read_calibration
 from podium.tools.ranking.comparisons import Comparison
-from podium.tools.ranking.documents import Cohort, read_cohorts
+from podium.tools.ranking.documents import Cohort
+from podium.tools.ranking.evaluations import PerTeam, cohorts_from
 from podium.tools.ranking.facts import Facts, figure_at, gather_facts, replicate_figures, with_recomputed_figures
 from podium.tools.ranking.official import (
     MissingFigure,
@@ -122,21 +123,26 @@ def rank(cohort: Cohort[Any], options: RankingOptions) -> Ranking:
 
 
 def rank_paths(
-    *paths: str | os.PathLike[str], options: RankingOptions | None = None, table: TableOptions | None = None
+    *paths: str | os.PathLike[str],
+    options: RankingOptions | None = None,
+    table: TableOptions | None = None,
+    per_team: PerTeam | None = None,
 ) -> Sequence[Ranking]:
     """Rank the teams of a challenge.
 
     Args:
-        paths: team folders, metrics.json files, or a folder of either; or one table of scores.
+        paths: team folders, metrics.json files, or a folder of either; the platform's export of evaluations; or one
+            table of scores.
         options: how to rank; by default the challenge's own rule.
         table: what a table of scores does not say of itself; with it, the path is that of a table.
+        per_team: which of a team's evaluations counts, of an export [newest].
 
     Returns:
         One ranking for every part that is ranked on its own, such as a regime or a task; most challenges have one.
     """
     cohorts: Sequence[Cohort[Any]]
     if table is None:
-        cohorts = read_cohorts([Path(path) for path in paths])
+        cohorts = cohorts_from([Path(path) for path in paths], per_team=per_team)
     else:
         (path,) = paths
         cohorts = table_cohorts(read_score_table(Path(path)), table)
