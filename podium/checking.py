@@ -297,9 +297,12 @@ def _is_ahead(
     for answers in (one, other):
         lost = {case: number < 0 for case, number in answers.items()}
         results = [
-            scores[case][number].result(case, status="missing", error=MISSING)
-            if lost[case]
-            else scores[case][number].result(case)
+            _grouped(
+                challenge,
+                scores[case][number].result(case, status="missing", error=MISSING)
+                if lost[case]
+                else scores[case][number].result(case),
+            )
             for case, number in answers.items()
         ]
         runtime = Runtime(by_case={case: _INSTANT for case in answers if not lost[case]})
@@ -311,9 +314,13 @@ def _is_ahead(
     return bool(first < second)
 
 
+def _grouped(challenge: AnyChallenge, row: CaseResult) -> CaseResult:
+    return row.model_copy(update={"groups": challenge.cases.groups_of(row.case)})
+
+
 def _doubts_about_the_best(challenge: AnyChallenge, rows: Mapping[str, CaseScore]) -> Iterator[str]:
     """What teams are ranked by, formulas and means over classes in which a perfect submission does not score best."""
-    results = [row.result(case) for case, row in rows.items()]
+    results = [_grouped(challenge, row.result(case)) for case, row in rows.items()]
     found = challenge.aggregate(results, Runtime(by_case=dict.fromkeys(rows, _INSTANT)))
     board = challenge.scoreboard
     figures: dict[str, Metric | GivenFigure] = {metric.mean_path: metric for metric in board.metrics}

@@ -20,6 +20,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from importlib.metadata import version
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -59,7 +60,7 @@ from podium.platform.metrics_file import (
     summarise_warnings,
     write_metrics,
 )
-from podium.platform.privacy import published_results
+from podium.platform.privacy import pseudonym, published_results
 from podium.platform.sealing import seal
 from podium.platform.submission import open_submission, submission_digest
 from podium.sandbox.client import Isolation, decoders
@@ -99,7 +100,9 @@ class Task:
     @cached_property
     def digest(self) -> bytes:
         """Of the content of all references: the identity of the ground truth."""
-        return hashlib.sha256(b"".join(self.checked[case].digest for case in self.cases)).digest()
+        facts = [(case, sorted(row.items())) for case in self.cases if (row := self.challenge.cases.facts_of(case))]
+        digests = [self.checked[case].digest for case in self.cases]
+        return hashlib.sha256(b"".join([*digests, repr(facts).encode() if facts else b""])).digest()
 
     def expected(self, case: str) -> Any:
         """The content of a case's reference: what the check kept of it, else the file is read again."""
@@ -305,17 +308,27 @@ def problems_of_cases(
     if expected is not None and expected != len(cases):
         what = f"The ground truth has {len(cases)} references, but 'expected_cases' in challenge.toml is {expected}."
         problems.append(ReferenceProblem(what=what, where="references"))
-    groups = {case: challenge.cases.group_of(case) for case in cases}
-    outside = sorted(case for case, group in groups.items() if group is None or not _GROUP_NAME.fullmatch(group))
-    if challenge.cases.groups is not None and outside:
-        what = (
-            f"{len(outside)} {'case has' if len(outside) == 1 else 'cases have'} no valid group under the pattern "
-            "'groups' of challenge.toml. The organisers can find them in the log."
-        )
-        problems.append(ReferenceProblem(what=what, where=", ".join(outside)))
+    groups = {case: challenge.cases.groups_of(case) for case in cases}
+    patients = {case: challenge.cases.patient_of(case) for case in cases}
+    invalid = {
+        "valid group under 'groups' of challenge.toml": [
+            case for case, own in groups.items() if not all(map(_GROUP_NAME.fullmatch, own))
+        ],
+        "patient under 'patient' of challenge.toml": [case for case, patient in patients.items() if patient == ""],
+    }
+    if challenge.cases.table is not None:
+        unknown = [case for case in cases if not challenge.cases.is_named(case)]
+        invalid[f"row in {challenge.cases.table}"] = unknown
+        named = {*challenge.cases.named_cases}.difference(map(challenge.cases.spelled, cases))
+        invalid["reference"] = sorted(named)
+    for lacking, outside in invalid.items():
+        if outside:
+            have = "case has" if len(outside) == 1 else "cases have"
+            what = f"{len(outside)} {have} no {lacking}. The organisers can find them in the log."
+            problems.append(ReferenceProblem(what=what, where=", ".join(sorted(outside))))
     for path in challenge.figures_in_use:
         first, _, rest = path.partition(".")
-        if first == GROUPS and rest.partition(".")[0] not in groups.values():
+        if first == GROUPS and rest.partition(".")[0] not in {*chain.from_iterable(groups.values())}:
             problems.append(ReferenceProblem(what="A figure is of a group that no case is in.", where=path))
     return problems
 
@@ -419,15 +432,19 @@ def results_of(
 ) -> list[CaseResult]:
     """The rows of all cases; `worst` has the figures of those that are missing or in `errors`."""
     rows = []
+    cases = task.challenge.cases
     for case in task.cases:
         score = (worst[case] if case in worst else scored[case]).value
         if score is None:
             raise GroundTruthError("A reference could not be read again.", detail=f"{case}: {worst[case].error}")
         if case in worst:
             status: Status = "failed" if case in errors else "missing"
-            rows.append(score.result(case, status=status, error=errors.get(case, MISSING)))
+            row = score.result(case, status=status, error=errors.get(case, MISSING))
         else:
-            rows.append(score.result(case))
+            row = score.result(case)
+        patient = cases.patient_of(case)
+        hidden = patient and pseudonym(patient, key=task.digest, what="patient")
+        rows.append(row.model_copy(update={"groups": cases.groups_of(case), "patient": hidden}))
     if not (values := collected.unanswered):
         return rows
     unscored = []

@@ -140,7 +140,7 @@ def complete_board(
 ) -> CompleteBoard:
     """The kind's scoreboard and rule (NO_RULE where there is none) with the tables added; all that is wrong with them
     is reported, and left out."""
-    known = FigureNames(aliases=declared.aliases, titles={}, is_grouped=declared.group_of is not None)
+    known = FigureNames(aliases=declared.aliases, titles={}, groupings=declared.groupings)
     names = _Names(known=known, tables=tables, confidential=list(confidential))
     for figure in (*declared.cohort_metrics, *declared.given):
         known.add(figure)

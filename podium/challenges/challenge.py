@@ -83,7 +83,7 @@ class Challenge(ABC, Generic[TablesT, PredictionT, ReferenceT, ContentT, CaseT])
 
     def complete(self) -> Sequence[ValidationProblem]:
         """Add the tables of figures, leaderboard and ranking to what the kind declares; what is wrong with them."""
-        declared = replace(self.declare(), group_of=self.cases.group_of if self.cases.groups is not None else None)
+        declared = replace(self.declare(), groupings=self.cases.groupings)
         board = complete_board(declared, self.ranking_rule(), self.tables, confidential=self.confidential_paths())
         self.scoreboard, self.ranking, self.confidential = board.scoreboard, board.ranking, board.confidential
         return board.problems
@@ -307,12 +307,14 @@ class Challenge(ABC, Generic[TablesT, PredictionT, ReferenceT, ContentT, CaseT])
     def aggregate(self, results: Sequence[CaseResult], runtime: Runtime) -> Figures:
         """Everything below `aggregates`, from the results and the runtime alone: finite numbers only."""
         given = self.given(results, runtime)
-        groups = [] if self.cases.groups is None else [self.cases.group_of(each.case) or "" for each in results]
-        figures = aggregate(self.scoreboard, [result.metrics for result in results], given, groups)
+        figures = aggregate(
+            self.scoreboard, [each.metrics for each in results], given, [each.groups for each in results]
+        )
         for alias, target in self.scoreboard.aliases.items():
             put(figures, alias, dict(get(figures, target)))
         if self.cases.groups is not None:
-            members = {name: [each.metrics for each in group] for name, group in self._grouped(results).items()}
+            names = sorted({name for each in results for name in each.groups})
+            members = {name: [each.metrics for each in results if name in each.groups] for name in names}
             add_groups(self.scoreboard, members, figures)
         # metrics.json has at least one figure, also where none has a value, such as a lone AUROC of one class.
         return figures or {"scored_cases": sum(result.status == "scored" for result in results)}
@@ -324,21 +326,14 @@ class Challenge(ABC, Generic[TablesT, PredictionT, ReferenceT, ContentT, CaseT])
         own = {each.path.partition(".")[0] for each in figures if each.exact and each.exact(rows) is None}
         return {metric: OWN if metric in own else package for metric, package in self.computed_by.items()}
 
-    def _grouped(self, results: Sequence[CaseResult]) -> dict[str, list[CaseResult]]:
-        groups: dict[str, list[CaseResult]] = {}
-        for result in sorted(results, key=lambda result: self.cases.group_of(result.case) or ""):
-            groups.setdefault(self.cases.group_of(result.case) or "", []).append(result)
-        return groups
-
     def disclosure(self, cases: Collection[str]) -> Disclosure:
         """What is published of aggregates over these cases where they are hidden."""
-        groups = [] if self.cases.groups is None else [self.cases.group_of(case) or "" for case in cases]
         return Disclosure(
             board=self.scoreboard,
             confidential=self.confidential,
             ranked=self._ranked,
             cases=len(cases),
-            groups=groups,
+            groups=[self.cases.groups_of(case) for case in cases],
         )
 
     def published(

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Generic, TypeVar
 
-from podium.challenges.settings import ChallengeFile, Common, Settings
+from podium.challenges.settings import CASES, ChallengeFile, Common, Settings
 from podium.errors import ConfigurationError, GroundTruthError, Refused, UsageError, listed
 from podium.pairing import Candidate, Pairing, Unmatched
 from podium.platform.jobs import Runtime
@@ -41,6 +41,14 @@ class ChallengeFolder:
     @property
     def references(self) -> Path:
         return self.path / REFERENCES
+
+    @property
+    def beside(self) -> Sequence[Path]:
+        """The files beside challenge.toml that belong to it: own metrics, and the table of facts about cases."""
+        cases = self.file.tables.get(CASES)
+        table = cases.get("table") if isinstance(cases, dict) else None
+        found = [self.path / name for name in (METRICS_CODE, table) if isinstance(name, str)]
+        return [path for path in found if path.is_file()]
 
 
 def locate_ground_truth(given: Path | None, *, beside: Path) -> Path:

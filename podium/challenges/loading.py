@@ -69,6 +69,8 @@ def load_file(name: str, file: ChallengeFile) -> Loaded:
     content |= challenge_class(kind).tables_model.own_code(file.path.parent / METRICS_CODE)
     loaded = load_tables(name, kind, content, submission=None if common is None else common.submission)
     challenge = loaded.challenge
+    if challenge is not None:
+        problems += challenge.cases.read_facts(file.path.parent)
     if challenge is not None and challenge.ranking.by_case and common is not None and common.per_case == "none":
         words = 'is positions_by_case, which needs the rows of single cases; per_case = "none" publishes none'
         problems.append(ValidationProblem(key=("ranking", "method"), words=words))

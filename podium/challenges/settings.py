@@ -7,6 +7,7 @@ import math
 import re
 import sys
 import tomllib
+import unicodedata
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -34,13 +35,23 @@ from pydantic import (
 )
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
-from podium.errors import UNKNOWN_KEY, ConfigurationError, ValidationProblem, all_problems, did_you_mean
+from podium.errors import (
+    UNKNOWN_KEY,
+    ConfigurationError,
+    Refused,
+    UsageError,
+    ValidationProblem,
+    all_problems,
+    did_you_mean,
+    read_given,
+)
 from podium.formulas import FormulaError, Node, parse
 from podium.kernel import deadline
 from podium.metrics.declaration import Direction, Gate, Undefined
 from podium.platform.privacy import PerCase
 from podium.platform.sealing import closed_box
 from podium.platform.submission import SubmissionShape
+from podium.readers.text import parse_csv
 
 Finite = Annotated[float, Field(strict=True, allow_inf_nan=False)]
 Positive = Annotated[float, Field(strict=True, allow_inf_nan=False, gt=0)]
@@ -86,7 +97,9 @@ DEFAULT_DECIMALS = 4  # of aggregates where single cases are hidden: more would 
 BOARD_TABLES = ("figures", "case_figures", "leaderboard", "ranking")
 ENGINE = "engine"  # a key outside of tables that is a setting of the kind: it decides how figures are computed
 _PATTERN_SECONDS = 5.0  # of one case name: some patterns never end
-GROUP = "group"  # the named part of `groups` that becomes the group's name
+CASE = "case"  # the column of the table with the case's name
+GROUP, PATIENT = "group", "patient"  # the named parts of patterns
+_NAMED_PART = "(?P<"
 _FIGURE_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
 _SLUG = re.compile(r"[a-z0-9_]+(?:-[a-z0-9_]+)*")
 _COMPARISON = re.compile(r"(>=?)\s*(\d*\.?\d+)")
@@ -191,36 +204,123 @@ class CasesSettings(Settings):
 
     input        the input whose image or file name is the case [the published one]
     ignore_case  compare case names without regard to upper and lower case [as published]
-    groups       a pattern over case names with a part named `group`; figures are then also given per group
+    table        a CSV file beside challenge.toml with facts about cases, by the column `case`
+    groups       columns of the table, or a pattern over case names with a part named `group`; figures are then also
+                 given per group
+    patient      a column of the table, or a pattern over case names with a part named `patient`: cases of one patient
+                 are not independent
     """
 
     input: Slug | None = None
     ignore_case: bool | None = None
-    groups: Annotated[str, Field(max_length=1000)] | None = None
+    table: Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_-]+\.csv$")] | None = None
+    groups: Annotated[str, Field(max_length=1000)] | Annotated[tuple[Text, ...], Field(min_length=1)] | None = None
+    patient: Annotated[str, Field(min_length=1, max_length=1000)] | None = None
+    _facts: Mapping[str, Mapping[str, str]] = PrivateAttr(default_factory=dict)
 
-    @field_validator("groups")
+    @field_validator("groups", "patient")
     @classmethod
-    def _is_a_pattern(cls, pattern: str | None) -> str | None:
-        if pattern is not None:
+    def _is_a_pattern(cls, given: str | tuple[str, ...] | None, info: ValidationInfo) -> str | tuple[str, ...] | None:
+        part = GROUP if info.field_name == "groups" else PATIENT
+        if isinstance(given, str) and (part == GROUP or _NAMED_PART in given):
             try:
-                names = re.compile(pattern).groupindex
+                names = re.compile(given).groupindex
             except (re.error, OverflowError, RecursionError) as error:
                 raise ValueError(f"it is not a regular expression: {error}") from None
-            if GROUP not in names:
-                raise ValueError(f"the pattern must have a named group: (?P<{GROUP}>...)")
-        return pattern
+            if part not in names:
+                raise ValueError(f"the pattern must have a named group: (?P<{part}>...)")
+        if info.data.get("table", "wrong") is None and _columns_in(given):
+            raise ValueError("it names a column, so 'table' must name the file that has it")
+        return given
 
-    def group_of(self, case: str) -> str | None:
-        """The group of a case, None where there are no groups or the pattern does not fit."""
-        if self.groups is None:
-            return None
+    @property
+    def named_cases(self) -> Collection[str]:
+        """The cases that the table has."""
+        return self._facts.keys()
+
+    @property
+    def groupings(self) -> int:
+        """In how many ways the cases are grouped."""
+        return len(self.groups) if isinstance(self.groups, tuple) else int(self.groups is not None)
+
+    def read_facts(self, folder: Path) -> Sequence[ValidationProblem]:
+        """Read the table from the challenge's folder; what is wrong with it."""
+        if self.table is None:
+            return ()
+        try:
+            (_, head), *rows = [*parse_csv(read_given(folder / self.table), name=self.table)] or [(0, [])]
+        except (Refused, UsageError) as problem:
+            return [ValidationProblem(key=(CASES, "table"), words=f"cannot be read: {problem}")]
+        columns = [cell.strip() for cell in head]
+        wanted = [("table", CASE), *(("groups", each) for each in _columns_in(self.groups))]
+        wanted += [("patient", each) for each in _columns_in(self.patient)]
+        problems = [
+            ValidationProblem(key=(CASES, key), words=words)
+            for key, name in wanted
+            if (words := _not_one_column(name, columns, self.table))
+        ]
+        facts: dict[str, Mapping[str, str]] = {}
+        for number, cells in () if problems else rows:
+            row = dict(zip(columns, (cell.strip() for cell in cells), strict=False))
+            case = self.spelled(row.pop(CASE, ""))
+            wrong = f"has {len(cells)} cells, but the header has {len(columns)}" if len(cells) != len(columns) else ""
+            wrong = wrong or ("names no case" if not case else "names a case again" if case in facts else "")
+            if wrong:
+                problems.append(ValidationProblem(key=(CASES, "table"), words=f"has a row {number} that {wrong}"))
+            facts[case] = row
+        self._facts = facts
+        return problems
+
+    def spelled(self, case: str) -> str:
+        """The case's name as `named_cases` has it."""
+        case = unicodedata.normalize("NFC", case).strip()
+        return case.casefold() if self.ignore_case else case
+
+    def is_named(self, case: str) -> bool:
+        """Whether the table has the case."""
+        return self.spelled(case) in self._facts
+
+    def facts_of(self, case: str) -> Mapping[str, str]:
+        """The case's row of the table."""
+        return self._facts.get(self.spelled(case), {})
+
+    def groups_of(self, case: str) -> tuple[str, ...]:
+        """The groups of a case, one for each grouping: "" where it has none."""
+        if isinstance(self.groups, tuple):
+            facts = self.facts_of(case)
+            return tuple(f"{column}_{facts[column]}" if facts.get(column) else "" for column in self.groups)
+        return () if self.groups is None else (self._part(case, "groups", self.groups, GROUP),)
+
+    def patient_of(self, case: str) -> str | None:
+        """The patient of a case, "" where it has none; None where patients are not known."""
+        if self.patient is None or _NAMED_PART not in self.patient:
+            return self.patient and self.facts_of(case).get(self.patient, "")
+        return self._part(case, "patient", self.patient, PATIENT)
+
+    @staticmethod
+    def _part(case: str, key: str, pattern: str, part: str) -> str:
         try:
             with deadline(_PATTERN_SECONDS):
-                match = re.search(self.groups, case)
+                match = re.search(pattern, case)
         except TimeoutError:
-            words = f"takes more than {_PATTERN_SECONDS:g} seconds for the name of a single case: write it more simply"
-            raise ConfigurationError(f"The pattern 'cases.groups' {words}.", detail=case) from None
-        return match[GROUP] if match else None
+            raise ConfigurationError(
+                f"The pattern 'cases.{key}' takes more than {_PATTERN_SECONDS:g} seconds for the name of a single "
+                "case: write it more simply.",
+                detail=case,
+            ) from None
+        return (match[part] or "") if match else ""
+
+
+def _columns_in(given: str | tuple[str, ...] | None) -> tuple[str, ...]:
+    """The columns of the table that `groups` or `patient` names: a text with a named part is a pattern."""
+    return given if isinstance(given, tuple) else () if given is None or _NAMED_PART in given else (given,)
+
+
+def _not_one_column(name: str, columns: Sequence[str], table: str) -> str:
+    """What is wrong where a table has a column of this name not exactly once; else ""."""
+    if name in columns:
+        return f"has the column '{name}' twice" if columns.count(name) > 1 else ""
+    return f"needs the column '{name}', which {table} does not have{did_you_mean(name, columns)}"
 
 
 class SealedSettings(Settings):

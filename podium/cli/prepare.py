@@ -199,7 +199,7 @@ def figures(options: NamedChallengeOptions) -> int:
             ]
             output.print("", cell(heading), table("", *head, texts=head, rows=rows), sep="\n", soft_wrap=True)
     print("\nA name that ends in .mean may be written without it.")
-    if board.group_of is not None:
+    if board.groupings:
         print("With groups of cases, groups.<group>.<name> is the figure of one group, <name>.group_mean their mean.")
     return 0
 

@@ -2,7 +2,7 @@
 
 import logging
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from copy import deepcopy
 from functools import cached_property
 from typing import Any
@@ -59,7 +59,7 @@ class CohortValues(Mapping[str, Floats]):
     """Every figure below `aggregates` by its path, computed on access; KeyError where rows do not have its facts.
 
     `given` are figures that are not computed from rows here: numbers that all replicates share, or one for each.
-    `groups` are the groups of the rows, where they have any.
+    `groups` are the groups of every row, where there are any.
     """
 
     def __init__(
@@ -68,9 +68,9 @@ class CohortValues(Mapping[str, Floats]):
         rows: Sequence[Figures],
         resamples: Resamples,
         given: Mapping[str, float | Floats],
-        groups: Sequence[str] = (),
+        groups: Sequence[Collection[str]] = (),
     ) -> None:
-        self._rows, self._resamples, self._groups = rows, resamples, np.array(groups)
+        self._rows, self._resamples, self._groups = rows, resamples, groups
         self._known: dict[str, Floats] = {path: np.asarray(value, dtype=np.float64) for path, value in given.items()}
         self._metrics = {
             path: (metric, statistic)
@@ -110,7 +110,7 @@ class CohortValues(Mapping[str, Floats]):
     @cached_property
     def _of_all_cases(self) -> "CohortValues":
         whole = Resamples.whole(len(self._rows))
-        return CohortValues(self._board, self._rows, whole, self._given, self._groups.tolist())
+        return CohortValues(self._board, self._rows, whole, self._given, self._groups)
 
     def __iter__(self) -> Iterator[str]:
         yield from {**self._known, **self._metrics, **self._cohort, **self._formulas}
@@ -125,19 +125,19 @@ class CohortValues(Mapping[str, Floats]):
         """
         first, _, rest = path.partition(".")
         name, _, inner = rest.partition(".")
-        if not self._groups.size or (first == GROUPS and name not in self._groups):
+        names = sorted({name for own in self._groups for name in own})
+        if not names or (first == GROUPS and name not in names):
             raise KeyError(path)
         if first == GROUPS:
             return self._group(name)[inner]
         inner = self._board.names.group_means[path.removesuffix(GROUP_MEAN)]
-        names = sorted(set(self._groups.tolist()))
         values = np.stack(np.broadcast_arrays(*(self._group(name)[inner] for name in names)))
         whole = np.stack([self._of_all_cases._group(name)[inner] for name in names])
         same = (np.isnan(values) == np.isnan(whole)).all(axis=0)
         return np.where(same, mean_of_defined(values), np.nan)
 
     def _group(self, name: str) -> "CohortValues":
-        kept = self._groups == name
+        kept = np.array([name in own for own in self._groups])
         rows = [row for row, is_kept in zip(self._rows, kept, strict=True) if is_kept]
         return CohortValues(self._board, rows, self._resamples.only(kept), {})
 
@@ -173,7 +173,7 @@ def formula_value(formula: Formula, values: Values) -> Floats:
 
 
 def aggregate(
-    board: Scoreboard[Any], rows: Sequence[Figures], given: Mapping[str, float], groups: Sequence[str] = ()
+    board: Scoreboard[Any], rows: Sequence[Figures], given: Mapping[str, float], groups: Sequence[Collection[str]] = ()
 ) -> dict[str, Any]:
     """All figures over the given rows, nested as below `aggregates`; finite numbers only.
 

@@ -250,8 +250,8 @@ class Scoreboard(Generic[CaseT]):
     headline         those that make a short table
     ranked           where there are several, teams are ordered by the mean of their positions in these
     titles           of figures that have no declaration of their own, such as a median, by path
-    group_of         the group of a case, where cases have groups: every figure of the cases then has one per group,
-                     and the mean over these
+    groupings        in how many ways the cases are grouped: every figure of the cases then has one per group, and where
+                     there is one way, the mean over these
     """
 
     metrics: Sequence[CaseMetric[CaseT]]
@@ -268,7 +268,7 @@ class Scoreboard(Generic[CaseT]):
     headline: Sequence[str] = ()
     ranked: Sequence[str] = ()
     titles: Mapping[str, str] = field(default_factory=dict)
-    group_of: Callable[[str], str | None] | None = None
+    groupings: int = 0
 
     def row(
         self,
@@ -319,7 +319,7 @@ class Scoreboard(Generic[CaseT]):
     @cached_property
     def names(self) -> "FigureNames":
         """What the name of a figure means."""
-        names = FigureNames(aliases=self.aliases, titles=self.titles, is_grouped=self.group_of is not None)
+        names = FigureNames(aliases=self.aliases, titles=self.titles, groupings=self.groupings)
         for metric in self.metrics:
             names.add_metric(metric)
         for figure in (*self.cohort_metrics, *self.given, *self.formulas):
@@ -338,14 +338,14 @@ class FigureNames:
     group_means  the path of every figure that has a mean over the groups, by the name of that mean before `_group_mean`
     """
 
-    def __init__(self, *, aliases: Mapping[str, str], titles: Mapping[str, str], is_grouped: bool) -> None:
+    def __init__(self, *, aliases: Mapping[str, str], titles: Mapping[str, str], groupings: int) -> None:
         self.figures: dict[str, NamedFigure] = {}
         self.metrics: dict[str, Metric] = {}
         self.offline_metrics: dict[str, Metric] = {}
         self.of_cases: set[str] = set()
         self.group_means: dict[str, str] = {}
         self.titles = titles
-        self._aliases, self._is_grouped = aliases, is_grouped
+        self._aliases, self._groupings = aliases, groupings
         self._of_mean: dict[str, str] = {}
 
     def add_metric(self, metric: Metric) -> None:
@@ -398,9 +398,8 @@ class FigureNames:
             if figure.path.startswith(f"{target}."):
                 error = figure.error_path and alias + figure.error_path.removeprefix(target)
                 places.append(replace(figure, path=alias + figure.path.removeprefix(target), error_path=error))
-        if group_mean:
+        if group_mean and self._groupings == 1:
             self.group_means[group_mean] = figure.path
-        if group_mean and self._is_grouped:
             path, title = group_mean + GROUP_MEAN, f"{figure.title}, mean of groups"
             places.append(replace(figure, path=path, title=title, error_path=""))
         for each in places:
@@ -409,7 +408,7 @@ class FigureNames:
     def find(self, name: str) -> NamedFigure | None:
         """The figure below `aggregates` that a name means: its path, the path without `.mean`, and where cases have
         groups also `<name>.group_mean` and `groups.<group>.<name>`."""
-        if self._is_grouped:
+        if self._groupings:
             first, _, rest = name.partition(".")
             group, _, inner = rest.partition(".")
             if first == GROUPS and inner:

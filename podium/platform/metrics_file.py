@@ -51,6 +51,7 @@ class CaseResult(BaseModel):
 
     In Python `warnings` and `error` may be left out; in a file they are present. A partial case has some of its values:
     `missing` has the others, each with the reason. `undefined` says of figures without a value, by dotted name, why.
+    `groups` are those of the case, one for each way in which cases are grouped; `patient` is a pseudonym.
     """
 
     model_config = ConfigDict(
@@ -78,6 +79,8 @@ class CaseResult(BaseModel):
     error: str | None = None
     missing: Mapping[str, str] = {}
     undefined: Mapping[str, Reason] = {}
+    groups: tuple[str, ...] = ()
+    patient: str | None = None
 
     @model_validator(mode="after")
     def _check(self, info: ValidationInfo) -> Self:
@@ -255,10 +258,9 @@ class MetricsFile(BaseModel):
             row["missing"] = {
                 name: escape_for_display(each, longest=_LONGEST_SENTENCE) for name, each in row["missing"].items()
             }
-            if not row["missing"]:
-                del row["missing"]
-            if not row["undefined"]:
-                del row["undefined"]
+            for key in ("missing", "undefined", "groups", "patient"):
+                if not row[key]:
+                    del row[key]
         return content
 
     def to_json(self) -> str:

@@ -14,7 +14,7 @@ from copy import deepcopy
 from dataclasses import dataclass, replace
 from functools import cached_property
 from statistics import NormalDist
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 
@@ -28,6 +28,7 @@ from podium.platform.leaderboard import Column
 from podium.platform.metrics_file import CaseResult
 
 PerCase = Literal["full", "anonymous", "none"]
+GroupT = TypeVar("GroupT", str, tuple[str, ...])
 FEWEST_FOR_SPREAD = 10  # scored cases: a mean and a standard deviation of two cases reveal both
 FEWEST_IN_GROUP = 10  # cases, of means of per-case figures
 FEWEST_FOR_COHORT = 30  # cases of a group, of figures of all its cases together
@@ -44,17 +45,20 @@ def published_results(
     """The rows as the organiser chose to publish them, sorted by their published names.
 
     `anonymous` sorts by pseudonym, since the true order would reveal the cases, and drops the confidential figures.
-    Errors and warnings stay: they name the participant's own files, which links those pseudonyms to their cases.
+    Errors and warnings stay: they name the participant's own files, which links those pseudonyms to their cases. Rows
+    keep their groups where enough others have the same ones.
     """
     match per_case:
         case "none":
             return []
         case "full":
             return sorted(results, key=lambda result: result.case)
+    kept = published_groups(Counter(each.groups for each in results), fewest=FEWEST_IN_GROUP)
     hidden = [
         result.model_copy(
             update={
                 "case": pseudonym(result.case, key=key),
+                "groups": result.groups if result.groups in kept else (),
                 "metrics": without(result.metrics, confidential),
                 "undefined": without(result.undefined, confidential),
             }
@@ -75,15 +79,15 @@ class Disclosure:
 
     A figure is *revealing* if it is made of what rows hide (`confidential`) or of facts of all cases together: a
     participant can choose predictions so that its digits spell the labels. Others are means of figures such as Dice.
-    What teams are `ranked` by is always published: there would be no leaderboard without it. `groups` has the group of
-    every case, where cases have groups.
+    What teams are `ranked` by is always published: there would be no leaderboard without it. `groups` has the groups of
+    every case, one for each way in which cases are grouped.
     """
 
     board: Scoreboard[Any]
     confidential: Sequence[str]
     ranked: Collection[str]
     cases: int
-    groups: Sequence[str] = ()
+    groups: Sequence[tuple[str, ...]] = ()
 
     @cached_property
     def revealing(self) -> set[str]:
@@ -100,10 +104,18 @@ class Disclosure:
     def kept_groups(self, *, revealing: bool) -> set[str]:
         """The groups whose figures are published: from 10 cases on; of revealing figures from 30 and 7 sqrt(cases) on,
         so that all groups together tell no more labels than the accuracy of all cases does."""
-        if len(sizes := Counter(self.groups)) == 1:  # all cases
-            return {*sizes}
-        fewest = max(FEWEST_FOR_COHORT, 7 * math.sqrt(self.cases)) if revealing else FEWEST_IN_GROUP
-        return published_groups(sizes, fewest=fewest)
+        kept: set[str] = set()
+        for names in (groupings := [*zip(*self.groups, strict=True)]):
+            # More ways of grouping tell more.
+            enough = max(FEWEST_FOR_COHORT, 7 * len(groupings) * math.sqrt(self.cases))
+            fewest = 0 if len({*names}) == 1 else enough if revealing else FEWEST_IN_GROUP  # 0: all cases
+            kept |= published_groups(Counter(names), fewest=fewest)
+        return kept
+
+    @cached_property
+    def _sizes(self) -> Counter[str]:
+        """How many cases each group has."""
+        return Counter(name for own in self.groups for name in own)
 
     def aggregates(
         self, exact: Figures, results: Sequence[CaseResult], *, decimals: int | None, key: bytes
@@ -113,7 +125,7 @@ class Disclosure:
         if GROUPS in shown:
             groups, full = {}, self.kept_groups(revealing=True)
             for name in sorted(self.kept_groups(revealing=False)):
-                rows = [row for row, own in zip(results, self.groups, strict=True) if own == name]
+                rows = [row for row, own in zip(results, self.groups, strict=True) if name in own]
                 hidden = [*self.board.tables, *(() if name in full else self.revealing)]
                 found = without(replace(self, ranked=())._of_enough_cases(shown[GROUPS][name], rows), hidden)
                 groups[name] = {path: each for path, each in found.items() if each != {}}
@@ -147,7 +159,7 @@ class Disclosure:
         withheld = sorted(self._withheld(lambda _: self.cases))
         lines = [f"withheld, since too few cases would be behind them: {listed(withheld)}"] if withheld else []
         for revealing, what in ((False, "all figures"), (True, "figures that reveal labels")):
-            few = sorted({*self.groups}.difference(self.kept_groups(revealing=revealing)))
+            few = sorted({*self._sizes}.difference(self.kept_groups(revealing=revealing)))
             if few and (not revealing or self.revealing):
                 lines.append(f"withheld, {what} of groups with too few cases: {listed(few)}")
         if rounded := sorted(self.revealing):
@@ -184,7 +196,7 @@ class Disclosure:
         for alias, target in board.aliases.items():
             few |= {alias + path.removeprefix(target) for path in few if path.startswith(f"{target}.")}
         for name, path in board.names.group_means.items():
-            if self.kept_groups(revealing=path in self.revealing) != {*self.groups}:
+            if self.kept_groups(revealing=path in self.revealing) != {*self._sizes}:
                 few.add(name + GROUP_MEAN)
         few.difference_update(self.ranked)
         for formula in board.formulas:  # a formula comes after its terms
@@ -226,7 +238,7 @@ class Disclosure:
         board, metric = self.board, self._of_all_cases(path)
         if metric not in self.revealing or metric in {each.defined for each in board.cohort_metrics}:
             return None
-        sizes, cases, before = Counter(self.groups), self.cases, ""
+        sizes, cases, before = self._sizes, self.cases, ""
         if path.startswith(f"{GROUPS}."):
             before = ".".join([*path.split(".")[:2], ""])
             cases = sizes[path.split(".")[1]]
@@ -255,7 +267,7 @@ class Disclosure:
         return max(error, 4 / math.sqrt(cases)) if is_bounded and figure.lowest < 0 else error
 
 
-def published_groups(sizes: Mapping[str, int], *, fewest: float) -> set[str]:
+def published_groups(sizes: Mapping[GroupT, int], *, fewest: float) -> set[GroupT]:
     """The groups that are published: those of `fewest` cases and more, unless all others together have fewer.
 
     The figures of the others together follow from those of all cases and of the published groups. So the smallest are
@@ -306,9 +318,9 @@ def _rounded(value: Any, decimals: int) -> Any:
     return round(value, decimals) + 0.0 if isinstance(value, float) else value  # + 0.0: never -0.0
 
 
-def pseudonym(case: str, *, key: bytes) -> str:
+def pseudonym(case: str, *, key: bytes, what: Literal["case", "patient"] = "case") -> str:
     """A keyed hash: the same case has the same pseudonym in every submission, and names cannot be found by guessing."""
-    return "case-" + hmac.new(key, case.encode(), hashlib.sha256).hexdigest()[:16]
+    return f"{what}-" + hmac.new(key, case.encode(), hashlib.sha256).hexdigest()[:16]
 
 
 def are_anonymous(cases: Collection[str]) -> bool:

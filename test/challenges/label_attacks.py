@@ -71,6 +71,7 @@ def rows(challenged: AnyChallenge, cases: Sequence[str], labels: Labels, predict
             status="missing" if given is None else "scored",
             error=None if given is not None else "missing",
             metrics=facts(challenged, label, given),
+            groups=challenged.cases.groups_of(case),
         )
         for case, label, given in zip(cases, labels, predicted, strict=True)
     ]
@@ -109,7 +110,7 @@ def least_squares(
     worlds = generator.integers(0, classes, (_WORLDS, number))
     held = worlds[:, :, None] == np.arange(classes)
     draws = Resamples(np.ascontiguousarray(held.reshape(_WORLDS, -1).astype(np.int32)))
-    groups = [case.partition("-")[0] for case in cases for _ in range(classes)]
+    groups = [(case.partition("-")[0],) for case in cases for _ in range(classes)]
     columns, observed, noise = [], [], []
     for predicted, found in answers:
         pseudo = [facts(challenged, label, given) for given in predicted for label in range(classes)]

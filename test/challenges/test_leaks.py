@@ -181,7 +181,9 @@ SPREADS: dict[str, Any] = {
 def test_a_figure_made_of_a_hidden_one_is_hidden_unless_teams_are_ranked_by_it() -> None:
     """What is made of the ranked figure alone tells no more than that."""
     challenge = challenge_from_settings("pet", "lesions", SPREADS)
-    results = [row(value).model_copy(update={"case": case}) for case, value in (("a1", 0.25), ("a2", 0.5))]
+    results = [
+        row(value).model_copy(update={"case": case, "groups": ("a",)}) for case, value in (("a1", 0.25), ("a2", 0.5))
+    ]
     exact = challenge.aggregate(results, Runtime())
     published = challenge.published(exact, results, per_case="none", decimals=None, key=b"key")
     assert {"spread", "twice", "total", "half", "groups"} <= exact.keys()
@@ -303,6 +305,7 @@ def test_log_loss_of_groups_and_formulas_of_them_have_few_digits_too() -> None:
     results = [
         CaseResult(
             case=f"{'ab'[number % 2]}{number}",
+            groups=("ab"[number % 2],),
             status="scored",
             metrics={"ill": {"reference": "yes", "prediction": {"yes": float(p), "not_yes": float(1 - p)}}},
         )

@@ -72,7 +72,7 @@ def uses_of_cases(name: str) -> list[dict[str, Any]]:
 def test_every_figure_can_be_a_column_a_term_a_title_a_criterion_and_a_tie_break(name: str) -> None:
     board = challenge_with(name).scoreboard
     accepted = set(board.names.suggestions())
-    if board.group_of is not None:
+    if board.groupings:
         accepted |= {f"groups.fdg.{each}" for each in board.names.of_cases}
         accepted |= {f"{each}.group_mean" for each in board.names.group_means}
     for figure in accepted:

@@ -49,7 +49,7 @@ def test_worst_value_must_lie_in_the_range() -> None:
 def test_a_replicate_without_a_group_has_no_mean_over_the_groups() -> None:
     """The third replicate has no case of the group b: its mean would be that of a alone. c has no value at all."""
     metric: CaseMetric[Any] = CaseMetric(name="dice", title="Dice", direction="higher", highest=1, worst=0)
-    board: Scoreboard[Any] = Scoreboard(metrics=[metric], leaderboard=["dice.mean"], group_of=lambda case: case)
+    board: Scoreboard[Any] = Scoreboard(metrics=[metric], leaderboard=["dice.mean"], groupings=1)
     rows: list[Figures] = [{"dice": 0.2}, {"dice": 0.4}, {"dice": 0.9}, {"dice": None}]
     resamples = Resamples(np.array([[1, 1, 1, 1], [2, 0, 1, 1], [2, 2, 0, 0]], dtype=np.int32))
     values = CohortValues(board, rows, resamples, {}, ["a", "a", "b", "c"])

@@ -16,12 +16,14 @@ from podium.challenges.declared.catalogue.base import NO_REFERENCE, Declared, De
 from podium.challenges.declared.catalogue.own import of_facts
 from podium.challenges.declared.files import (
     EMPTY_LISTS,
+    FACTS,
     ExpectedPrediction,
     Given,
     OpenFiles,
     ReadTable,
     Sources,
     Unanswered,
+    cell_value,
     empty_list,
     is_answer,
     located_prediction,
@@ -67,6 +69,12 @@ _PACKAGES = {
     "image": ("scipy.ndimage",),
 }
 """Packages that the metrics of a kind of value import on first use."""
+
+
+class ReferenceContent(dict[str, object]):
+    """The values of a reference, read, and `facts`, the case's row of cases.csv."""
+
+    facts: Mapping[str, object] = {}
 
 
 class DeclaredChallenge(Challenge[DeclaredTables, Sources, Sources, Mapping[str, object], DeclaredCase]):
@@ -116,7 +124,11 @@ class DeclaredChallenge(Challenge[DeclaredTables, Sources, Sources, Mapping[str,
     # References
 
     def sort_references(self, files: Sequence[SafeFile], problems: list[ReferenceProblem]) -> Mapping[str, Sources]:
-        return sort_references(self.settings.values, files, problems, ignore_case=bool(self.cases.ignore_case))
+        cases, ignore_case = self.cases.named_cases, bool(self.cases.ignore_case)
+        found = sort_references(self.settings.values, files, problems, ignore_case=ignore_case, cases=cases)
+        if self.cases.table is None:
+            return found
+        return {case: {**each, FACTS: Given(case, self.cases.facts_of(case))} for case, each in found.items()}
 
     def reference_files(self, reference: Sources) -> Sequence[SafeFile]:
         return tuple(dict.fromkeys(source for source in reference.values() if isinstance(source, SafeFile)))
@@ -153,7 +165,10 @@ class DeclaredChallenge(Challenge[DeclaredTables, Sources, Sources, Mapping[str,
                 raise Refused(f"There is no mask '{within}', which the image '{name}' is compared within.")
             if within is not None and self.values[name].shape(image) != self.values[within].shape(found[within]):
                 raise Refused(f"The mask '{within}' is not of the size of the image '{name}'.")
-        return found
+        content = ReferenceContent(found)
+        if isinstance(facts := reference.get(FACTS), Given):
+            content.facts = {column: cell_value(text) for column, text in facts.value.items()}
+        return content
 
     def shapes(self, content: Mapping[str, object]) -> Shapes:
         """The shapes that a prediction's arrays must have, by value."""
@@ -324,10 +339,10 @@ class DeclaredChallenge(Challenge[DeclaredTables, Sources, Sources, Mapping[str,
     def compare(self, prediction: Sources, expected: Mapping[str, object]) -> DeclaredCase:
         warnings: list[str] = []
         found, refused = self.read(prediction, expected, warnings)
-        return DeclaredCase(values=self._compared(found, expected), warnings=warnings, refused=refused)
+        return replace(self._case(found, expected), warnings=warnings, refused=refused)
 
     def missing_case(self, expected: Mapping[str, object]) -> DeclaredCase:
-        return DeclaredCase(values=self._compared({}, expected))
+        return self._case({}, expected)
 
     def perfect_case(self, expected: Mapping[str, object]) -> DeclaredCase:
         return self.damaged_cases(expected)[0]
@@ -335,9 +350,7 @@ class DeclaredChallenge(Challenge[DeclaredTables, Sources, Sources, Mapping[str,
     def damaged_cases(self, expected: Mapping[str, object]) -> Sequence[DeclaredCase]:
         answers = {name: self.values[name].answers(each) for name, each in expected.items()}
         return [
-            DeclaredCase(
-                values=self._compared({name: each[number % len(each)] for name, each in answers.items()}, expected)
-            )
+            self._case({name: each[number % len(each)] for name, each in answers.items()}, expected)
             for number in range(max(map(len, answers.values()), default=0))
         ]
 
@@ -389,10 +402,9 @@ class DeclaredChallenge(Challenge[DeclaredTables, Sources, Sources, Mapping[str,
     def warnings(self, case: DeclaredCase) -> Sequence[str]:
         return case.warnings
 
-    def _compared(
-        self, found: Mapping[str, object], expected: Mapping[str, object]
-    ) -> Mapping[str, Compared[Any, Any]]:
-        return {name: Compared(prediction=found.get(name), reference=each) for name, each in expected.items()}
+    def _case(self, found: Mapping[str, object], expected: Mapping[str, object]) -> DeclaredCase:
+        values = {name: Compared(prediction=found.get(name), reference=each) for name, each in expected.items()}
+        return DeclaredCase(values=values, facts=getattr(expected, "facts", {}))
 
     # All cases and teams
 

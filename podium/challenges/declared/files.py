@@ -58,6 +58,7 @@ class Unanswered:
 
 
 Sources = Mapping[str, Source | Given | Unanswered]  # of one case: by the name of the value
+FACTS = "cases.csv"  # beside the values of a reference: the case's row of that table
 
 
 def empty_list(settings: ValueSettings, case: str) -> Given:
@@ -152,7 +153,7 @@ class Located:
             return value.reshape(()).item()
         if isinstance(self.source, Entry):
             value = self._row().value(self.columns[0])
-            return value if value in texts else _cell(value)
+            return value if value in texts else cell_value(value)
         return self.json()
 
     def number(self) -> float:
@@ -172,7 +173,7 @@ class Located:
         """Several named facts: a JSON object, or the cells of these columns."""
         if isinstance(self.source, Entry):
             row = self._row()
-            return {column: _cell(row.value(column)) for column in columns}
+            return {column: cell_value(row.value(column)) for column in columns}
         found = self.json()
         if not isinstance(found, dict):
             raise Refused(f"'{self.label}' must be an object with {' and '.join(columns)}.")
@@ -295,7 +296,7 @@ def _at(content: Any, pointer: str) -> tuple[bool, Any]:
     return True, value
 
 
-def _cell(value: Any) -> Any:
+def cell_value(value: Any) -> Any:
     """A cell of a CSV table as a number, if its text spells one."""
     if not isinstance(value, str):
         return value
@@ -427,9 +428,10 @@ def sort_references(
     problems: list[ReferenceProblem],
     *,
     ignore_case: bool,
+    cases: Collection[str] = (),
 ) -> Mapping[str, Sources]:
     """The references of every case, by the name of the value; what is wrong is added to `problems`. With `ignore_case`
-    a case is spelled as the first file that has it."""
+    a case is spelled as the first file that has it. `cases` exist even if no table of references has a row of them."""
     references: dict[str, dict[str, Source | Given]] = {}
     spelled: dict[str, str] = {}
 
@@ -460,6 +462,8 @@ def sort_references(
             ]
             references.setdefault(case, {}).update(dict.fromkeys(given, entry))
     references = {case: sources for case, sources in references.items() if sources}
+    for case in cases:
+        references.setdefault(as_spelled(case, ()), {})
     for case, sources in references.items():
         for name in (each for each in lists if values[each].is_expected_everywhere):
             sources.setdefault(name, empty_list(values[name], case))

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from podium.challenges import phase_columns
-from podium.challenges.ground_truth import CHALLENGE_FILE, METRICS_CODE, REFERENCES, ChallengeFolder
+from podium.challenges.ground_truth import CHALLENGE_FILE, REFERENCES, ChallengeFolder
 from podium.errors import GroundTruthError, UsageError
 from podium.platform.leaderboard import Column
 from podium.readers.files import list_files
@@ -63,9 +63,8 @@ def _bundle(folder: ChallengeFolder, image: str, start: date) -> Iterator[tuple[
     listing = list_files(folder.references)
     if listing.refused or not listing.files:
         raise GroundTruthError("The references are missing or not all regular files; 'podium check' lists them.")
-    yield f"reference_data/{folder.name}/{CHALLENGE_FILE}", folder.path / CHALLENGE_FILE
-    if (folder.path / METRICS_CODE).is_file():
-        yield f"reference_data/{folder.name}/{METRICS_CODE}", folder.path / METRICS_CODE
+    for path in (folder.path / CHALLENGE_FILE, *folder.beside):
+        yield f"reference_data/{folder.name}/{path.name}", path
     for file in listing.files:
         yield f"reference_data/{folder.name}/{REFERENCES}/{file.name}", file.path
 

@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 from podium import evaluation
 from podium.challenges import challenge_from_settings, load_challenge
-from podium.challenges.ground_truth import CHALLENGE_FILE, METRICS_CODE, REFERENCES
+from podium.challenges.ground_truth import CHALLENGE_FILE, REFERENCES
 from podium.errors import ConfigurationError, GroundTruthError, SubmissionError, UsageError
 from podium.execution.executor import Executor
 from podium.figures import get, holds
@@ -146,9 +146,8 @@ def _ground_truth(labels: Path, rules: Path, challenge: str | None) -> Iterator[
     with TemporaryDirectory(prefix="podium-") as workspace:
         folder = Path(workspace) / chosen.name
         folder.mkdir()
-        for name in (CHALLENGE_FILE, METRICS_CODE):
-            if (chosen.path / name).is_file():
-                (folder / name).write_bytes((chosen.path / name).read_bytes())
+        for path in (chosen.path / CHALLENGE_FILE, *chosen.beside):
+            (folder / path.name).write_bytes(path.read_bytes())
         (folder / REFERENCES).symlink_to(labels.resolve(), target_is_directory=True)
         yield folder
 

@@ -203,8 +203,8 @@ def _figures_by_team(facts: Facts, resamples: Resamples) -> dict[str, dict[int, 
         for table in facts.tables.values()
         if table.metric.mean_path and not np.isnan(table.values).any()
     }
-    group_of = None if facts.is_anonymous else board.group_of  # a pseudonym does not say the group
-    groups = [] if group_of is None else [group_of(case) or "" for case in facts.cases]
+    groups = [facts.rows[0][case].groups for case in facts.cases]
+    groups = groups if all(groups) else []  # anonymous rows of few cases do not say their groups
     by_team = []
     for number, (rows, aggregates) in enumerate(zip(facts.rows, facts.aggregates, strict=True)):
         known = {path: value for path in given if (value := finite_number(aggregates.get(path))) is not None}

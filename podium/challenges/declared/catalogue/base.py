@@ -30,9 +30,11 @@ Failed = Finite | Literal["worst", "empty", "diagonal"]
 
 @dataclass(kw_only=True)
 class DeclaredCase:
-    """One case, compared: every value by its name, and why predictions were refused."""
+    """One case, compared: every value by its name, why predictions were refused, and the case's row of cases.csv with
+    numbers as numbers."""
 
     values: Mapping[str, Compared[Any, Any]]
+    facts: Mapping[str, Any] = field(default_factory=dict)
     warnings: Sequence[str] = ()
     refused: Mapping[str, Refused] = field(default_factory=dict)
 
