@@ -5,7 +5,7 @@ import logging
 import math
 import re
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -14,6 +14,7 @@ from statistics import median
 from typing import Any, get_args
 
 from podium.challenges import load_file
+from podium.challenges.board import undecided_formulas
 from podium.challenges.challenge import AnyChallenge
 from podium.challenges.ground_truth import (
     CHALLENGE_FILE,
@@ -26,7 +27,7 @@ from podium.challenges.ground_truth import (
     lines_of,
 )
 from podium.challenges.settings import ENGINE, ChallengeFile, Common
-from podium.errors import ConfigurationError, listed
+from podium.errors import ConfigurationError, Refused, ValidationProblem, listed
 from podium.evaluation import MISSING, problems_of_cases
 from podium.execution.executor import Executor
 from podium.figures import Figures, get, holds, put
@@ -113,7 +114,8 @@ def check(name: str, path: Path, *, images: Path | None, executor: Executor) -> 
         checked.warnings.append(f"References of the kind '{challenge.kind}' are not compared with images.")
     references = _references(path, common, challenge, checked)
     best = None if loaded.problems else _natively(challenge)
-    _examine(challenge, references, images, executor, checked, best=best)
+    undecided = _examine(challenge, references, images, executor, checked, best=best)
+    checked.errors += [str(file.refuse(problem.key, problem.words)) for problem in undecided]
     if common is not None and common.per_case != "full" and references:
         checked.statistics += challenge.disclosure(references).sentences()
     return checked
@@ -178,9 +180,10 @@ def _examine(  # noqa: PLR0913  (what is examined, and by whom)
     checked: Checked,
     *,
     best: AnyChallenge | None,
-) -> None:
-    """Read every reference in full: errors, warnings and statistics go to `checked`. `best` scores a perfect
-    submission, where the settings are right and the packages installed."""
+) -> Sequence[ValidationProblem]:
+    """Read every reference in full: errors, warnings and statistics go to `checked`; what is wrong with the settings
+    for these references is returned. `best` scores a perfect submission, where the settings are right and the packages
+    installed."""
     files = list_files(images).files if images is not None else None
     has_own = bool(getattr(challenge.settings, "own_metrics", None))
 
@@ -193,8 +196,8 @@ def _examine(  # noqa: PLR0913  (what is examined, and by whom)
             geometries = challenge.geometries(content)
             found = challenge.check_images(case, challenge.shapes(content), geometries, files)
         perfect = None
-        if best is not None and not has_own:
-            with suppress(ImportError):  # a package that scoring needs is not installed
+        if best is not None:
+            with suppress(ImportError, Refused):  # a package that scoring needs is not installed, or own code fails
                 perfect = best.row(best.perfect_case(content))
         return _Examined(description=description, digest=digest, images=found, perfect=perfect)
 
@@ -220,11 +223,12 @@ def _examine(  # noqa: PLR0913  (what is examined, and by whom)
         checked.errors += tried.value if tried.value is not None else [f"{METRICS_CODE}: {tried.error}"]
     checked.warnings += _warnings(examined)
     descriptions = [each.description for each in examined.values()]
+    undecided: Sequence[ValidationProblem] = ()
     if descriptions and len(descriptions) == len(references):  # else too little is known of all
         checked.warnings += challenge.doubts_about_all(descriptions)
         perfect = {case: each.perfect for case, each in examined.items() if each.perfect is not None}
         if best is not None and len(perfect) == len(examined):
-            checked.warnings += _doubts_about_the_best(best, perfect)
+            undecided = _score_the_best(best, perfect, checked)
         if best is not None and best.ranking.criteria and not checked.errors:
             empty = [case for case, each in perfect.items() if each.undefined]
             logging.disable(logging.INFO)  # figures without a value, of submissions that nobody made
@@ -235,6 +239,7 @@ def _examine(  # noqa: PLR0913  (what is examined, and by whom)
     checked.statistics += [f"cases: {len(references)}", *_statistics(descriptions)]
     if best is not None and len(references) > _MOST_PLAYED:
         checked.statistics.append(f"ranking rule tried on: {_MOST_PLAYED} of {len(references)} cases")
+    return undecided
 
 
 def _natively(challenge: AnyChallenge) -> AnyChallenge:
@@ -318,17 +323,27 @@ def _grouped(challenge: AnyChallenge, row: CaseResult) -> CaseResult:
     return row.model_copy(update={"groups": challenge.cases.groups_of(row.case)})
 
 
-def _doubts_about_the_best(challenge: AnyChallenge, rows: Mapping[str, CaseScore]) -> Iterator[str]:
-    """What teams are ranked by, formulas and means over classes in which a perfect submission does not score best."""
+def _score_the_best(
+    challenge: AnyChallenge, rows: Mapping[str, CaseScore], checked: Checked
+) -> Sequence[ValidationProblem]:
+    """A perfect submission: formulas that do not say what becomes of a term which these references leave without a
+    value; and a warning for each other figure that teams are ranked by, formula and mean over classes that is not best.
+    """
     results = [_grouped(challenge, row.result(case)) for case, row in rows.items()]
     found = challenge.aggregate(results, Runtime(by_case=dict.fromkeys(rows, _INSTANT)))
+    undecided = [*undecided_formulas(challenge.tables.figures, challenge.scoreboard, found)]
+    checked.warnings += _doubts_about_the_best(challenge, found, skipped=[each.key[1] for each in undecided])
+    return undecided
+
+
+def _doubts_about_the_best(challenge: AnyChallenge, found: Figures, *, skipped: Collection[Any]) -> Iterator[str]:
     board = challenge.scoreboard
     figures: dict[str, Metric | GivenFigure] = {metric.mean_path: metric for metric in board.metrics}
     figures |= {each.path: each for each in (*board.cohort_metrics, *board.formulas)}
     paths = [*(each.path for each in challenge.ranking.criteria), *challenge.tables.figures]
     paths += [path for path in figures if path.endswith(_MACRO)]
     for path in dict.fromkeys(map(board.resolved, paths)):
-        if (figure := figures.get(path)) is None:
+        if (figure := figures.get(path)) is None or path in skipped:
             continue
         best = figure.highest if figure.direction == "higher" else figure.lowest
         if not holds(found, path):

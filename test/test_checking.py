@@ -532,6 +532,18 @@ def test_a_declared_class_without_a_case_keeps_f1_macro_below_the_best_value(tmp
     assert "A perfect submission scores 66.67 in 'score', not the best value, 100." in found.warnings
 
 
+@pytest.mark.parametrize(("other", "wrong"), [(0, 0), (1, 1)])
+def test_a_formula_needs_undefined_only_where_these_references_leave_a_term_without_a_value(
+    tmp_path: Path, other: int, wrong: int
+) -> None:
+    toml = value("v", "probability", positive="ill", table="p.csv", column="v") + metrics("auroc", by="score")
+    toml += '[figures]\nscore = "2 * auroc - 1"\n'
+    found = checked(write_challenge(tmp_path / "one", toml, {"p.csv": f"case,v\na,1\nb,{other}\n"}))
+    words = "'figures.score' has a term without a value for these references, 'auroc': write undefined = \"worst\""
+    assert [words in error for error in found.errors] == [True] * wrong
+    assert not any("A perfect submission has no value for 'score'" in warning for warning in found.warnings)
+
+
 def test_a_formula_that_even_a_perfect_submission_has_no_value_of(tmp_path: Path) -> None:
     toml = value("v", "probability", positive="ill", table="p.csv", column="v") + metrics("auroc", by="score")
     toml += '[figures]\nscore = { formula = "2 * auroc - 1", undefined = "exclude" }\n'
@@ -571,6 +583,7 @@ def test_a_perfect_submission_that_is_not_first(tmp_path: Path) -> None:
     found = warnings_of(tmp_path, metrics("off"), {"p.csv": SEVEN}, code)
     assert found.errors == []
     assert any("a perfect submission is not first" in each for each in found.warnings)
+    assert "A perfect submission scores 0 in 'off.mean', not the best value, 99." in found.warnings
 
 
 def test_a_false_positive_where_there_is_nothing_to_find_is_not_ahead(tmp_path: Path) -> None:

@@ -7,19 +7,19 @@ applies the resulting `RankingRule` and knows no challenge.
 import math
 import operator
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from podium.challenges.settings import FigureSettings, RankingSettings, Tables
 from podium.errors import ValidationProblem, did_you_mean, listed
-from podium.figures import Figures, get
+from podium.figures import Figures, get, holds
 from podium.formulas import (
     FormulaError,
     Known,
-    Node,
     Operation,
     compute,
     evaluated,
@@ -38,6 +38,7 @@ from podium.metrics.declaration import (
     Metric,
     NamedFigure,
     Scoreboard,
+    Undefined,
     Values,
 )
 
@@ -308,11 +309,11 @@ def _formula(
         return None
     known_terms = {name: _known(each) for name, each in terms.items()}
     known = known_of(node, known_terms)
-    wrong, undefined_when = _without_terms(key, settings, node, known_terms)
+    wrong, undefined_when = _without_terms(settings, known_terms)
     derived = next((each for each, sign in _BETTER.items() if sign == known.better), None)
     direction = settings.direction or derived
     if wrong:
-        names.refuse(place if settings.undefined is None else (*key, "undefined"), wrong)
+        names.refuse((*key, "undefined"), wrong)
         return None
     if direction is None:
         words = "needs a direction: its terms do not say whether higher or lower is better; write "
@@ -330,11 +331,11 @@ def _formula(
         known = Known(lowest=lowest, highest=highest)
     paths = {name: each.name if isinstance(each, Metric) else each.path for name, each in terms.items()}
 
-    def compute(values: Values) -> Floats:
+    def compute(values: Values, undefined: Undefined | None = settings.undefined) -> Floats:
         given = {name: values[path] for name, path in paths.items()}
-        if settings.undefined == "worst":
+        if undefined == "worst":
             given = {name: np.where(np.isnan(each), known_terms[name].worst, each) for name, each in given.items()}
-        return evaluated(node, given, exclude=settings.undefined == "exclude")
+        return evaluated(node, given, exclude=undefined == "exclude")
 
     return Formula(
         path=key[-1],
@@ -345,8 +346,8 @@ def _formula(
         unit=settings.unit,
         undefined_when=undefined_when,
         compute=compute,
+        compute_defined=partial(compute, undefined="exclude"),
         terms=tuple(paths.values()),
-        undefined=settings.undefined,
     )
 
 
@@ -473,27 +474,47 @@ def _of_cases(formula: Formula) -> CaseMetric[Any]:
     )
 
 
-def _without_terms(
-    key: tuple[str, str], settings: FigureSettings, node: Node, terms: Mapping[str, Known]
-) -> tuple[str, str]:
+def _without_terms(settings: FigureSettings, terms: Mapping[str, Known]) -> tuple[str, str]:
     """What is wrong with how a formula treats terms that can lack a value, and when it then has none itself."""
     lacking = {name: term for name, term in terms.items() if term.undefined_when}
-    if not lacking:
-        return "", ""
-    name, term = next(iter(lacking.items()))
     if settings.undefined == "worst":
         without = [each for each, term in lacking.items() if not math.isfinite(term.worst)]
         return (f"is \"worst\", but '{without[0]}' has no finite worst value" if without else ""), ""
-    if settings.undefined is None and key[0] == "figures":
-        return (
-            f"needs to say what happens where '{name}' has no value ({term.undefined_when}): write {key[-1]} = "
-            '{ formula = "...", undefined = "exclude" }, which leaves it out of mean, min, max and harmonic, or '
-            'undefined = "worst"',
-            "",
-        )
-    values = {each: np.asarray(math.nan if term.undefined_when else 1.0) for each, term in terms.items()}
-    _, is_defined = compute(node, values, exclude=settings.undefined == "exclude")
-    return "", "" if is_defined else term.undefined_when
+    is_defined = _is_defined_without(lacking, settings, exclude=settings.undefined == "exclude")
+    return "", "" if is_defined else next(term.undefined_when for term in lacking.values())
+
+
+def _is_defined_without(lacking: Collection[str], settings: FigureSettings, *, exclude: bool) -> bool:
+    """Whether a formula has a value where these terms have none."""
+    node = settings.formula.node
+    values = {name: np.asarray(math.nan if name in lacking else 1.0) for name in names_in(node)}
+    return bool(compute(node, values, exclude=exclude)[1])
+
+
+def undecided_formulas(
+    figures: Mapping[str, FigureSettings], board: Scoreboard[Any], aggregates: Figures
+) -> Iterator[ValidationProblem]:
+    """The formulas of `[figures]` with a term that these references leave without a value, as `aggregates` of a perfect
+    submission show, and without `undefined`. The advice names what acts on the formula."""
+    undecided: set[str] = set()
+    for formula in board.formulas:  # after its terms
+        settings = figures.get(formula.path)
+        if settings is None or settings.undefined is not None:
+            continue
+        names = dict(zip(dict.fromkeys(names_in(settings.formula.node)), formula.terms, strict=True))
+        lacking = {name: board.names.find(name) for name, path in names.items() if not holds(aggregates, path)}
+        undecided |= {formula.path} if lacking else set()
+        found = {name: term for name, term in lacking.items() if term and term.path not in undecided}
+        if not found:
+            continue
+        advice = []
+        if _is_defined_without(found, settings, exclude=True):
+            advice.append('write undefined = "exclude" (mean, min, max and harmonic leave it out)')
+        if all(math.isfinite(term.worst) for term in found.values()):
+            advice.append('write undefined = "worst" (it counts as its worst value)')
+        words = f"has a term without a value for these references, '{next(iter(found))}': "
+        words += " or ".join(advice) or "no setting gives the formula a value, so change it"
+        yield ValidationProblem(key=settings.key("figures", formula.path), words=words)
 
 
 def _known(figure: NamedFigure | Metric) -> Known:

@@ -382,7 +382,7 @@ class FigureSettings(GatedSettings):
     direction  needed where the terms do not decide it
     range      lowest and highest value [derived from the terms]
     undefined  what terms without a value do: mean, min, max and harmonic leave them out, or they count as their worst
-               value; needed in `[figures]` where the references can leave a term without a value
+               value; `podium check` asks for it where the references leave a term of `[figures]` without a value
     """
 
     formula: Annotated[FormulaText, PlainValidator(_parsed), PlainSerializer(lambda formula: formula.text)]

@@ -4,6 +4,7 @@ import logging
 import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from copy import deepcopy
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -59,7 +60,8 @@ class CohortValues(Mapping[str, Floats]):
     """Every figure below `aggregates` by its path, computed on access; KeyError where rows do not have its facts.
 
     `given` are figures that are not computed from rows here: numbers that all replicates share, or one for each.
-    `groups` are the groups of every row, where there are any.
+    `groups` are the groups of every row, where there are any. `over_defined_terms` are the formulas read so far that
+    are over the terms which each replicate defines, since most replicates lack one.
     """
 
     def __init__(
@@ -87,6 +89,7 @@ class CohortValues(Mapping[str, Floats]):
         self._cohort = {figure.path: figure for figure in declared if isinstance(figure, CohortMetric)}
         self._formulas = {figure.path: figure for figure in declared if isinstance(figure, Formula)}
         self._board, self._given = board, given
+        self.over_defined_terms: set[str] = set()
 
     def __getitem__(self, path: str) -> Floats:
         path = self._board.resolved(path)
@@ -100,12 +103,25 @@ class CohortValues(Mapping[str, Floats]):
                 self._known[path] = self._of_groups(path)
             else:
                 formula = self._formulas[path]
-                found = formula_value(formula, self)
-                # A replicate that lacks other terms than all cases do is another formula: it has no value.
-                for term in () if formula.undefined is None else formula.terms:
-                    found = np.where(np.isnan(self[term]) == np.isnan(self._of_all_cases[term]), found, np.nan)
-                self._known[path] = found
+                self._known[path] = self._of_terms(formula)
+                if not self.over_defined_terms.isdisjoint(formula.terms):
+                    self.over_defined_terms.add(path)
         return self._known[path]
+
+    def _of_terms(self, formula: Formula) -> Floats:
+        """A replicate that lacks other terms than all cases do is another formula: it has no value. Where that is more
+        than half of them, each is over the terms that it has, as far as the formula allows that."""
+        found = formula_value(formula, self)
+        lacks = {term: np.isnan(self[term]) for term in formula.terms}
+        if not any(each.any() for each in lacks.values()):
+            return found
+        same = np.all([lacks[term] == np.isnan(self._of_all_cases[term]) for term in lacks], axis=0)
+        if same.mean() < 0.5:
+            over_defined = formula_value(replace(formula, compute=formula.compute_defined or formula.compute), self)
+            if np.count_nonzero(np.isnan(over_defined)) < np.count_nonzero(~same):
+                self.over_defined_terms.add(formula.path)
+                return over_defined
+        return np.where(same, found, np.nan)
 
     @cached_property
     def _of_all_cases(self) -> "CohortValues":
@@ -129,7 +145,10 @@ class CohortValues(Mapping[str, Floats]):
         if not names or (first == GROUPS and name not in names):
             raise KeyError(path)
         if first == GROUPS:
-            return self._group(name)[inner]
+            of_group = self._group(name)
+            found = of_group[inner]
+            self.over_defined_terms |= {path} if inner in of_group.over_defined_terms else set()
+            return found
         inner = self._board.names.group_means[path.removesuffix(GROUP_MEAN)]
         values = np.stack(np.broadcast_arrays(*(self._group(name)[inner] for name in names)))
         whole = np.stack([self._of_all_cases._group(name)[inner] for name in names])

@@ -208,13 +208,14 @@ class Formula(GivenFigure):
 
     compute    NaN where it has no value, because something that it is made of has none; infinite where its arithmetic
                has no result, which becomes the worst of the range or, where that is infinite, no value
+    compute_defined
+               the same over the terms that have a value, where `compute` is not
     terms      the paths of the others
-    undefined  what terms without a value do: nothing is without them (None), they are left out, or count as the worst
     """
 
     compute: Callable[[Values], Floats]
+    compute_defined: Callable[[Values], Floats] | None = None
     terms: tuple[str, ...] = ()
-    undefined: Undefined | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

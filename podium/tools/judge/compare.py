@@ -191,7 +191,7 @@ def _outcome(path: Path, cohort: Cohort[AnyChallenge], cases: Sequence[str], res
         return replace(file, content=file.content.model_copy(update={"results": rows}))
 
     facts = gather_facts(replace(cohort, files=[kept(file) for file in cohort.files]), RankingOptions())
-    outcome = official_replicates(facts, cohort.challenge.ranking, replicate_figures(facts, resamples))
+    outcome = official_replicates(facts, cohort.challenge.ranking, replicate_figures(facts, resamples)[0])
     if outcome is None:
         raise UsageError(
             f"{path} does not have rows from which the score can be recomputed. Run 'podium judge' again with "

@@ -178,21 +178,20 @@ def _metric_name(given: str, challenge: Rules) -> str:
     return found.name
 
 
-def replicate_figures(facts: Facts, resamples: Resamples) -> dict[str, Floats]:
-    """Dotted path to `[replicate, team]`: the criteria of the official rule and every column.
+def replicate_figures(facts: Facts, resamples: Resamples) -> tuple[dict[str, Floats], set[str]]:
+    """Dotted path to `[replicate, team]`: the criteria of the official rule and every column; and those of them that
+    are over the terms which each replicate defines (`CohortValues.over_defined_terms`).
 
     A path is left out where the figure does not come from the cases, and where a team's rows do not contain everything
     that it is computed from, as with anonymous rows.
     """
-    return {
-        path: np.stack([*drawn.values()], axis=1)
-        for path, drawn in _figures_by_team(facts, resamples).items()
-        if len(drawn) == len(facts.files)
-    }
+    found, over_defined_terms = _figures_by_team(facts, resamples)
+    complete = {path: drawn for path, drawn in found.items() if len(drawn) == len(facts.files)}
+    return {path: np.stack([*drawn.values()], axis=1) for path, drawn in complete.items()}, over_defined_terms
 
 
-def _figures_by_team(facts: Facts, resamples: Resamples) -> dict[str, dict[int, Floats]]:
-    """Dotted path to the replicates of every team whose rows contain everything that the figure is computed from."""
+def _figures_by_team(facts: Facts, resamples: Resamples) -> tuple[dict[str, dict[int, Floats]], set[str]]:
+    """`replicate_figures` by path and team, for every team whose rows contain everything that a figure is made of."""
     board = facts.challenge.scoreboard
     columns = (*facts.challenge.offline_columns(), *facts.challenge.columns())
     criteria = facts.rule.criteria if facts.rule else ()
@@ -216,7 +215,8 @@ def _figures_by_team(facts: Facts, resamples: Resamples) -> dict[str, dict[int, 
         for team, values in enumerate(by_team):
             with suppress(KeyError, TypeError, ValueError):  # a row may be any JSON object
                 drawn[team] = np.broadcast_to(values[path], (resamples.replicates,))
-    return found
+    over_defined_terms = set[str]().union(*(each.over_defined_terms for each in by_team))
+    return found, {path for path in paths if board.resolved(path) in over_defined_terms}
 
 
 # Figures are recomputed from the rows: they replace the published ones, which must agree with them.
@@ -239,7 +239,7 @@ def with_recomputed_figures(facts: Facts) -> Facts:
     if not facts.cases:
         return facts
     again: list[dict[str, Any]] = [deepcopy(dict(aggregates)) for aggregates in facts.aggregates]
-    for path, found in _figures_by_team(facts, Resamples.whole(len(facts.cases))).items():
+    for path, found in _figures_by_team(facts, Resamples.whole(len(facts.cases)))[0].items():
         for team in range(len(facts.files)) if found else ():  # else no team's rows contain what it is computed from
             published = figure_at(facts.aggregates[team], path)
             expected = float(found[team][0]) if team in found else None

@@ -18,8 +18,19 @@ from podium.errors import UsageError
 from podium.metrics.declaration import Direction
 from podium.platform.metrics_file import Status
 from podium.tools.ranking.prose import sentences
-from podium.tools.ranking.result import Consensus, Intervals, Ranking, Row, Stability, json_text, ranking_to_json
+from podium.tools.ranking.result import (
+    AggregateColumn,
+    Consensus,
+    Intervals,
+    Ranking,
+    Row,
+    SchemeRanking,
+    Stability,
+    json_text,
+    ranking_to_json,
+)
 from podium.tools.ranking.wording import (
+    INTERVAL_KINDS,
     NO_VALUE,
     NOTHING,
     Interval,
@@ -97,18 +108,25 @@ class TableColumn:
         return "" if spread is None else f" ± {fixed(spread, self.decimals)}"
 
 
+def _remark(of: SchemeRanking | AggregateColumn, interval: Interval | None, undefined: int, replicates: int) -> str:
+    """What stands beside an interval."""
+    words = (INTERVAL_KINDS[of.interval_kind], undefined_words(undefined, replicates))
+    return ", ".join(filter(None, words)) if interval else ""
+
+
 def table_columns(ranking: Ranking) -> list[TableColumn]:
     """Score, interval of the rank, share of resamples won, group, scored cases, and the headline columns."""
     teams, deciding, stability = ranking.teams, ranking.deciding, ranking.deciding.stability
     scores, replicates = tuple(team.score for team in teams), ranking.methods.bootstraps
-    undefined = [deciding.undefined_replicates if team.score_interval else 0 for team in teams]
     columns = [
         TableColumn(
             deciding.score_title,
             [NO_VALUE if score is None else score for score in scores],
             intervals=tuple(team.score_interval for team in teams),
             decimals=column_decimals(scores),
-            remarks=[undefined_words(number, replicates) for number in undefined],
+            remarks=[
+                _remark(deciding, team.score_interval, deciding.undefined_replicates, replicates) for team in teams
+            ],
             kind="score",
             best=BEST[deciding.score_direction],
         )
@@ -129,7 +147,7 @@ def table_columns(ranking: Ranking) -> list[TableColumn]:
             intervals=column.intervals,
             spreads=column.errors,
             remarks=[
-                undefined_words(number if interval else 0, replicates)
+                _remark(column, interval, number, replicates)
                 for number, interval in zip(column.undefined, column.intervals or (), strict=False)
             ],
             decimals=even_decimals(column.values),

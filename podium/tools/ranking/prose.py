@@ -63,7 +63,7 @@ def notes(facts: Facts, official: Official | None, ranking: Ranking, options: Ra
     deciding, columns = ranking.deciding, ranking.columns
     rule = official.rule if official else None
     by_score, by_lower_bound = _orders(facts, rule) if rule else ("", "")
-    medians = [each.title for each in columns if each.interval_kind == "binomial"]
+    titled = [(deciding.score_title, deciding.interval_kind), *((each.title, each.interval_kind) for each in columns)]
     undefined = {each.metric.title: int(np.count_nonzero(~each.defined)) for each in facts.in_schemes}
     missing = {
         each.metric.title: int(np.count_nonzero(np.isnan(each.values[:, each.defined]))) for each in facts.in_schemes
@@ -79,7 +79,10 @@ def notes(facts: Facts, official: Official | None, ranking: Ranking, options: Ra
         by_lower_bound=by_lower_bound,
         doubtful=_doubtful(facts, rule) if rule else (),
         outside=_outside(ranking),
-        medians=[*medians, deciding.score_title] if deciding.interval_kind == "binomial" else medians,
+        **{
+            name: [*dict.fromkeys(title for title, found in titled if found == kind)]
+            for name, kind in (("medians", "binomial"), ("over_defined_terms", "defined-terms"))
+        },
         most_undefined=max([deciding.undefined_replicates, *(each for column in columns for each in column.undefined)]),
         undefined_columns=[each.title for each in columns if not each.is_given and None in each.values],
         why_not_official=ranking.scheme(OFFICIAL).why_no_stability if official else None,

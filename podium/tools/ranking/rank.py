@@ -44,6 +44,7 @@ from podium.tools.ranking.result import (
     Claims,
     Consensus,
     Difference,
+    IntervalKind,
     Intervals,
     Methods,
     Ranking,
@@ -96,17 +97,22 @@ class Ranked:
     replicates: SchemeOutcome | None = None
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Bootstrap:
-    """The draws, and the leaderboard's figures in each: dotted path to `[replicate, team]`."""
+    """The draws, and `replicate_figures` of them."""
 
     resamples: Resamples
     figures: Mapping[str, Floats]
+    over_defined_terms: set[str]
 
     @classmethod
     def draw(cls, facts: Facts, *, replicates: int, seed: int) -> "Bootstrap":
         resamples = Resamples.draw(cases=len(facts.cases), replicates=replicates, seed=seed)
-        return cls(resamples=resamples, figures=replicate_figures(facts, resamples))
+        return cls(resamples, *replicate_figures(facts, resamples))
+
+    def interval_kind(self, *paths: str) -> IntervalKind:
+        """Of figures that have percentile intervals."""
+        return "percentile" if self.over_defined_terms.isdisjoint(paths) else "defined-terms"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -362,9 +368,12 @@ def _official_ranked(facts: Facts, official: Official, bootstrap: Bootstrap | No
     why_not = None if replicates is not None else _why_not(facts, bootstrap, rule.criteria)
     if official.ratings is not None:
         why_not = "The arena decides among the finalists, and resampling cases does not resample its votes."
-    return _ranked(
-        (OFFICIAL, "Official", rule.words), official.outcome, replicates, why_not, options, cases=len(facts.cases)
-    )
+    names = (OFFICIAL, "Official", rule.words)
+    found = _ranked(names, official.outcome, replicates, why_not, options, cases=len(facts.cases))
+    if bootstrap is None or rule.by_case:
+        return found
+    kind = bootstrap.interval_kind(*(each.path for each in rule.criteria))
+    return replace(found, ranking=replace(found.ranking, interval_kind=kind))
 
 
 def _general(scheme: Scheme, facts: Facts, bootstrap: Bootstrap | None, options: RankingOptions) -> Ranked:
@@ -477,7 +486,11 @@ def aggregate_columns(
             if column.error_path
             else None,
             intervals=_intervals(facts, column, drawn[column.path], options) if column.path in drawn else None,
-            interval_kind="binomial" if column.path in medians else "percentile",
+            interval_kind="binomial"
+            if column.path in medians
+            else bootstrap.interval_kind(column.path)
+            if bootstrap
+            else "percentile",
             is_given=column.path in given,
             undefined=tuple(np.isnan(drawn[column.path]).sum(axis=0).tolist()) if column.path in drawn else (),
         )

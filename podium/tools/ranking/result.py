@@ -28,7 +28,9 @@ NARROW_BELOW = 20
 """Rare failures may be missing from fewer cases, whatever the method of an interval."""
 
 Intervals = tuple[Interval | None, ...]  # [team]
-IntervalKind = Literal["percentile", "binomial"]
+IntervalKind = Literal["percentile", "defined-terms", "binomial"]
+"""`defined-terms`: percentiles of a formula over the terms that each replicate defines, since most lack one."""
+
 """Of bootstrap replicates, or of the order of the cases, for medians."""
 
 Row = tuple[float | None, ...]

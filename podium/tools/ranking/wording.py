@@ -21,6 +21,9 @@ MARK = "†"
 MOST_UNDEFINED = 0.05
 """The share of undefined replicates from which on an interval is marked."""
 
+INTERVAL_KINDS = {"percentile": "", "binomial": "exact binomial", "defined-terms": "over the terms of each resample"}
+"""Written beside an interval."""
+
 _ESCAPES = {
     "\\": r"\textbackslash{}",
     "~": r"\textasciitilde{}",

@@ -23,6 +23,7 @@ from podium.tools.ranking.prose import paragraph
 from podium.tools.ranking.rank import Bootstrap, aggregate_columns, known_figure
 from podium.tools.ranking.schemes import RankingOptions
 from podium.tools.ranking.wording import (
+    INTERVAL_KINDS,
     NO_VALUE,
     NOTHING,
     confidence_words,
@@ -128,8 +129,8 @@ def score_intervals(file: TeamFile, challenge: AnyChallenge) -> dict[str, str]:
     for column in aggregate_columns(own, None, bootstrap, RankingOptions(confidence=CONFIDENCE)):
         if column.intervals and column.intervals[0]:
             low, high = column.intervals[0]
-            exact = "exact binomial" if column.interval_kind == "binomial" else ""
-            words = [f"{figure(low)} to {figure(high)}", exact, undefined_words(column.undefined[0], REPLICATES)]
+            kind = INTERVAL_KINDS[column.interval_kind]
+            words = [f"{figure(low)} to {figure(high)}", kind, undefined_words(column.undefined[0], REPLICATES)]
             found[column.path] = ", ".join(each for each in words if each)
     return found
 

@@ -17,7 +17,7 @@ from podium.challenges import challenge_from_settings
 from podium.challenges.freehand.scoring import FreehandCase
 from podium.metrics.aggregation import CohortValues, aggregate
 from podium.metrics.declaration import Metric
-from podium.metrics.resampling import Resamples
+from podium.metrics.resampling import Resamples, expanded_tail
 from podium.tools.ranking.comparisons import paired_p_over_pairs, rank_groups
 from podium.tools.ranking.output import ranking_latex, table_columns
 from podium.tools.ranking.result import Ranking, ranking_from_json, ranking_to_json
@@ -58,8 +58,16 @@ def predicted(truth: dict[str, Any], *, noise: float, seed: int) -> dict[str, An
     }
 
 
-def ranked(root: Path, *, cases: int, formula: str, teams: dict[str, dict[str, Any]], bootstraps: int) -> Ranking:
-    truth = {name: true.astype(int) for name, true in truth_of(cases).items()}
+def ranked(
+    root: Path,
+    *,
+    cases: int,
+    formula: str,
+    teams: dict[str, dict[str, Any]],
+    bootstraps: int,
+    truth: dict[str, Any] | None = None,
+) -> Ranking:
+    truth = {name: true.astype(int) for name, true in (truth or truth_of(cases)).items()}
     toml = f'{VALUES}{AP}[figures]\nmap = {formula}\n[ranking]\nby = "map"\n'
     folder = write_challenge(root / "truth", toml, {"p.csv": table(truth, cases)})
     files = {team: {"p.csv": table(values, cases)} for team, values in teams.items()}
@@ -116,6 +124,30 @@ def test_more_than_five_per_cent_mark_the_interval(tmp_path: Path) -> None:
     ranking = ranked(tmp_path, cases=30, formula=formula, teams=teams, bootstraps=200)
     assert table_columns(ranking)[0].remarks[0].endswith(" of 200 resamples undefined †")
     assert any(note.startswith("† More than 5 % of the resamples have no value") for note in ranking.notes)
+
+
+def test_where_most_resamples_lack_a_term_the_interval_is_over_those_they_have(tmp_path: Path) -> None:
+    """Two findings have a single positive case each: of 200 resamples of 30 cases, 3 in 5 lack one of them."""
+    number = np.arange(30)
+    truth = {"effusion": number % 3 == 0, "mass": number == 1, "hernia": number == 8}
+    teams = {"good": predicted(truth, noise=0.1, seed=1), "fair": predicted(truth, noise=0.3, seed=1)}
+    formula = f'{{ formula = "{MEAN}", undefined = "exclude" }}\ntwice = "2 * map"'
+    ranking = ranked(tmp_path, cases=30, formula=formula, teams=teams, bootstraps=200, truth=truth)
+    literal = []
+    for counts in Resamples.draw(cases=30, replicates=200, seed=0).counts:
+        terms = [name for name in FINDINGS if counts[truth[name]].any()]
+        literal.append(
+            np.mean([average_precision_score(truth[name], teams["fair"][name], sample_weight=counts) for name in terms])
+        )
+    team = next(team for team in ranking.teams if team.name == "fair")
+    tail = expanded_tail(0.95, 30)
+    assert team.score_interval == pytest.approx(tuple(np.quantile(literal, [tail, 1 - tail])))
+    assert (ranking.deciding.undefined_replicates, ranking.deciding.interval_kind) == (0, "defined-terms")
+    kinds = {column.path: column.interval_kind for column in ranking.columns}
+    assert kinds["twice"] == "defined-terms"
+    assert kinds["ap.hernia"] == "percentile"
+    assert table_columns(ranking)[0].remarks == ["over the terms of each resample"] * 2
+    assert [note.rpartition(": ")[2] for note in ranking.notes if "a term of the formula" in note] == ["mAP and Twice."]
 
 
 def test_the_line_on_the_mark_is_not_printed_where_the_marked_column_is_hidden(tmp_path: Path) -> None:

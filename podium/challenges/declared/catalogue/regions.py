@@ -296,7 +296,7 @@ def mean_of_regions(terms: Sequence[str], *, exclude: bool, **declared: Any) -> 
         found = np.stack([values[each] for each in terms])
         return mean_of_defined(found) if exclude else np.asarray(np.mean(found, axis=0))
 
-    return Formula(**declared, compute=compute, terms=tuple(terms), undefined="exclude" if exclude else None)
+    return Formula(**declared, compute=compute, terms=tuple(terms))
 
 
 def pooled_metric(path: str, title: str, facts: str, figure: RegionFigure[Any], settings: Any) -> CohortMetric:
