@@ -31,7 +31,7 @@ from podium.challenges.declared.catalogue.base import (
 )
 from podium.challenges.declared.catalogue.regions import RegionMetric, RegionSettings
 from podium.cli.main import COMMANDS, load_command, overview
-from podium.errors import PodiumError
+from podium.errors import PodiumError, listed
 from podium.metrics.declaration import Figure
 from podium.metrics.engines import engine_named
 
@@ -162,7 +162,7 @@ def metrics_page() -> str:
     """docs/metrics.md: no metric can be in the catalogue without being documented."""
     parts = [_METRICS_TOP]
     for compares, kinds in groupby(metric_kinds(), key=lambda kind: kind.compares):
-        parts.append(f"## {' and '.join(compares)}\n")
+        parts.append(f"## {listed(compares)}\n")
         parts.append("| kind | definition | by | figure | of | better, range | empty | further keys |")
         parts.append("| --- | --- | --- | --- | --- | --- | --- | --- |")
         group = list(kinds)

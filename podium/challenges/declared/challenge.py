@@ -52,7 +52,6 @@ from podium.metrics.classification import class_codes, confusion
 from podium.metrics.declaration import CaseMetric, Scoreboard
 from podium.metrics.engines import engine_named
 from podium.metrics.resampling import Resamples
-from podium.own_metrics import KINDS_WITH_FACTS
 from podium.pairing import NOT_EXPECTED, Entry, Layout, Pairing, Source, Template, Unmatched, only_source, pair
 from podium.platform.jobs import TIMING_FILE, Runtime, file_runtime, job_runtime
 from podium.platform.metrics_file import CaseResult
@@ -381,9 +380,10 @@ class DeclaredChallenge(Challenge[DeclaredTables, Sources, Sources, Mapping[str,
         row: dict[str, Any] = {}
         for name, value in self.values.items():
             compared = case.values.get(name)
-            if compared is None and value.settings.kind in KINDS_WITH_FACTS:
-                row[name] = NO_REFERENCE
-            elif compared is not None and (facts := value.facts(compared)) is not None:
+            if compared is None:
+                for path in value.fact_paths:
+                    put(row, path, NO_REFERENCE)
+            elif (facts := value.facts(compared)) is not None:
                 row[name] = facts
         for declared in self._declared:
             for path, (name, fact) in declared.facts.items():
@@ -422,7 +422,7 @@ class DeclaredChallenge(Challenge[DeclaredTables, Sources, Sources, Mapping[str,
                 for name, value in classes.items()
             },
             facts={
-                **{name: name for name, value in self.values.items() if value.settings.kind in KINDS_WITH_FACTS},
+                **{path: name for name, value in self.values.items() for path in value.fact_paths},
                 **{path: name for each in declared for path, (name, _) in each.facts.items()},
             },
             given=given,

@@ -9,7 +9,13 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from podium.challenges.declared.value_settings import BoxesSettings, SurvivalSettings, ValueSettings, as_tuple
+from podium.challenges.declared.value_settings import (
+    BoxesSettings,
+    FindingsSettings,
+    SurvivalSettings,
+    ValueSettings,
+    as_tuple,
+)
 from podium.challenges.ground_truth import ReferenceProblem
 from podium.errors import Refused
 from podium.pairing import Entry, Source, Template
@@ -169,18 +175,19 @@ class Located:
             return [row.number(column) for column in self.columns]
         return self.json()
 
-    def record(self, columns: Sequence[str]) -> Mapping[str, Any]:
-        """Several named facts: a JSON object, or the cells of these columns."""
+    def record(self, columns: Sequence[str], *, may_lack: bool = False) -> Mapping[str, Any]:
+        """Several named facts: a JSON object, or the cells of these columns; with `may_lack` only those that there
+        are."""
         if isinstance(self.source, Entry):
             row = self._row()
-            return {column: cell_value(row.value(column)) for column in columns}
+            return {column: cell_value(row.value(column)) for column in columns if not may_lack or column in row}
         found = self.json()
         if not isinstance(found, dict):
             raise Refused(f"'{self.label}' must be an object with {' and '.join(columns)}.")
         for column in columns:
-            if column not in found:
+            if column not in found and not may_lack:
                 raise Refused(f"'{self.label}' has no '{escape_for_display(column)}'.")
-        return found
+        return {column: found[column] for column in columns if not may_lack or found.get(column) is not None}
 
     def annotations(self, settings: ValueSettings) -> "Annotations":
         """Points or boxes."""
@@ -353,7 +360,7 @@ def is_answer(settings: ValueSettings, source: Source | Given | Unanswered) -> b
         return settings.socket in source.outputs
     if isinstance(source, Entry) and settings.kind not in EMPTY_LISTS:
         try:
-            return any(column in row for row in source.value.rows() for column in as_tuple(settings.column))
+            return any(column in row for row in source.value.rows() for column in _columns(settings))
         except MissingColumn:
             return False
         except Refused:
@@ -400,13 +407,15 @@ def _written(settings: ValueSettings) -> "AnnotationKind":
 
 
 def _columns(value: ValueSettings) -> Sequence[str]:
+    if isinstance(value, FindingsSettings):
+        return [*value.by_name.values()]
     return _written(value).columns if value.kind in EMPTY_LISTS else as_tuple(value.column)
 
 
 def _reference_columns(value: ValueSettings) -> Sequence[str]:
     if isinstance(value, SurvivalSettings):
         return (value.time_column, value.event_column)
-    return _columns(value) if value.kind in EMPTY_LISTS else value.reference_columns
+    return value.reference_columns or _columns(value)
 
 
 def _optional(values: Sequence[ValueSettings]) -> tuple[str, ...]:

@@ -26,14 +26,14 @@ from pydantic_core import PydanticCustomError
 from podium.challenges.declared.catalogue import metric_kinds, metric_names
 from podium.challenges.declared.catalogue.base import ChosenMetric, MetricKind
 from podium.challenges.declared.catalogue.own import load_own_metrics, own_kind
-from podium.challenges.declared.value_settings import VALUE_MODELS, ValueSettings, as_tuple
+from podium.challenges.declared.value_settings import RESERVED, VALUE_MODELS, ValueSettings, as_tuple
 from podium.challenges.declared.values import VALUE_KINDS
 from podium.challenges.settings import FigureName, Positive, RankingSettings, Settings, Tables, problem_at, unknown_key
 from podium.errors import ValidationProblem, all_problems, did_you_mean
 from podium.figures import Figures
 from podium.metrics.declaration import GivenFigure
 from podium.metrics.engines import EngineName, engine_named
-from podium.own_metrics import KINDS_WITH_FACTS, OwnMetric
+from podium.own_metrics import OwnMetric
 from podium.platform.jobs import Runtime
 from podium.platform.metrics_file import CaseResult
 from podium.platform.submission import SubmissionShape
@@ -333,6 +333,9 @@ def _value_problems(values: Mapping[str, ValueSettings]) -> Sequence[ValidationP
         elif values[mask].kind != "labels":
             problems.append(ValidationProblem(key=key, words=f"names '{mask}', which is not of the kind labels"))
     for name, value in values.items():
+        if name in RESERVED:
+            words = f"is '{name}', which is reserved for figures; choose another name"
+            problems.append(ValidationProblem(key=("values", name), words=words))
         if not value.is_predicted and name not in within.values():
             words = "needs a socket, a file or a table: where is the prediction?"
             problems.append(ValidationProblem(key=("values", name), words=words))
@@ -360,7 +363,7 @@ def _metric_problems(tables: DeclaredTables) -> Sequence[ValidationProblem]:
         found = found or kind.problems(settings, chosen)
         if not found and name in _TAKEN:
             found = [ValidationProblem(key=("name",), words=f"is '{name}', which is reserved; choose another name")]
-        if not found and name in values and values[name].settings.kind in KINDS_WITH_FACTS:
+        if not found and name in values and values[name].fact_paths:
             words = f"is '{name}', which is the name of a value: result rows keep it there; choose another name"
             found = [ValidationProblem(key=("name",), words=words)]
         if not found and name in names:

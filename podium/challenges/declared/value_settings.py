@@ -274,6 +274,34 @@ class ProbabilitySettings(ValueSettings):
         return self.positive is not None
 
 
+class FindingsSettings(ValueSettings):
+    """The probability of many yes/no findings; the references hold 1 or 0. `columns`: the findings, or the name of each
+    with its column or JSON key."""
+
+    not_needed = ("column", "reference_column")
+    sockets = ("Anything",)
+    to_fill_in = ('columns = ["effusion", "mass"]     # every finding',)
+
+    kind: Literal["findings"]
+    columns: (
+        Annotated[tuple[FigureName, ...], Field(min_length=2)]
+        | Annotated[Mapping[FigureName, Text], Field(min_length=2)]
+    )
+
+    @property
+    def by_name(self) -> Mapping[str, str]:
+        """The column of every finding."""
+        return self.columns if isinstance(self.columns, Mapping) else {name: name for name in self.columns}
+
+    @model_validator(mode="after")
+    def _names_are_free(self) -> Self:
+        for name in RESERVED.intersection(self.by_name):
+            raise ValueError(f"a finding cannot be called '{name}': the name is reserved for figures")
+        if len({*self.by_name.values()}) != len(self.columns):
+            raise ValueError("columns has the same column twice")
+        return self
+
+
 class DetectionMapSettings(ValueSettings):
     """Confidences whose connected components above 0 are candidates; the reference's components are the findings."""
 
@@ -364,6 +392,7 @@ VALUE_MODELS: Mapping[str, type[ValueSettings]] = {
     "number": NumberSettings,
     "class": ClassSettings,
     "probability": ProbabilitySettings,
+    "findings": FindingsSettings,
     "detection_map": DetectionMapSettings,
     "points": PointsSettings,
     "boxes": BoxesSettings,

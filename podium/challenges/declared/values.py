@@ -18,6 +18,7 @@ from podium.challenges.declared.value_settings import (
     BACKGROUND,
     ClassSettings,
     DetectionMapSettings,
+    FindingsSettings,
     ImageSettings,
     LabelsSettings,
     LabelTable,
@@ -34,6 +35,7 @@ from podium.errors import Refused
 from podium.figures import Figures
 from podium.metrics.overlap import damaged_labels, voxel_ml
 from podium.metrics.surfaces import diagonal_mm
+from podium.own_metrics import KINDS_WITH_FACTS
 from podium.readers.files import escape_for_display
 from podium.readers.geometry import Geometry
 
@@ -99,9 +101,22 @@ class Value(ABC, Generic[SettingsT, PredictionT, ReferenceT]):
         """The shape that a prediction must have, if it is an array."""
         return None
 
+    @property
+    def fact_paths(self) -> Sequence[str]:
+        """Where a row keeps what figures of all cases are computed from."""
+        return (self.name,) if self.settings.kind in KINDS_WITH_FACTS else ()
+
+    def singles(self) -> Mapping[str, "AnyValueKind"]:
+        """What metrics of classes and probabilities compare: the value itself, or each of its findings by its name."""
+        return {"": self}
+
     def facts(self, compared: Compared[PredictionT, ReferenceT]) -> Figures | None:
         """What a row keeps of the value, so that figures of all cases can be recomputed."""
         return None
+
+    def expanded(self, fact: Any) -> Any:
+        """What a row keeps, as metrics take it."""
+        return fact
 
     def answers(self, reference: ReferenceT) -> Sequence[Any]:
         """Predictions that a check compares with the reference: the right one, then wrong ones."""
@@ -454,14 +469,14 @@ class ProbabilityValue(_OfClasses[ProbabilitySettings, Mapping[str, float]]):
     def read_prediction(self, located: Located, expected: ExpectedPrediction) -> Mapping[str, float]:
         classes = list(self.settings.class_table)
         if self.settings.is_binary:
-            positive = self._probability(located.number(), located.label)
+            positive = probability_in(located.number(), located.label)
             return {name: positive if name == self.settings.positive else 1 - positive for name in classes}
         given = located.numbers()
         if isinstance(given, dict):
             given = [given.get(name) for name in classes]
         if not isinstance(given, list) or len(given) != len(classes):
             raise Refused(f"'{located.label}' must have one probability for each of: {', '.join(classes)}.")
-        found = {name: self._probability(each, located.label) for name, each in zip(classes, given, strict=True)}
+        found = {name: probability_in(each, located.label) for name, each in zip(classes, given, strict=True)}
         if abs(sum(found.values()) - 1) > _SUM_TOLERANCE:
             raise Refused(f"The probabilities of '{located.label}' sum to {sum(found.values()):g}, not to 1.")
         return found
@@ -478,11 +493,71 @@ class ProbabilityValue(_OfClasses[ProbabilitySettings, Mapping[str, float]]):
         rest = len(names) - 1
         return [{name: sure if name == reference else (1 - sure) / rest for name in names} for sure in (1.0, 0.4, 0.6)]
 
-    def _probability(self, value: Any, label: str) -> float:
-        number = checked_number(value, label=label)
-        if not 0 <= number <= 1:
-            raise Refused(f"'{label}' is {number:g}; a probability is between 0 and 1.")
-        return number
+
+class FindingValue(ProbabilityValue):
+    """One of several findings. Rows keep `[reference, probability]` of each: there may be many."""
+
+    def __init__(self, name: str, title: str) -> None:
+        super().__init__(name, ProbabilitySettings.model_construct(kind="probability", positive=name, title=title))
+
+    def expanded(self, fact: Any) -> Any:
+        truth, probability = fact
+        absent = f"not_{self.name}"
+        found = None if probability is None else {absent: 1 - probability, self.name: probability}
+        return {"reference": self.name if truth else absent, "prediction": found}
+
+
+class FindingsValue(Value[FindingsSettings, Mapping[str, float], Mapping[str, int]]):
+    """A probability of every finding; a reference has 1 or 0 of each that was looked for."""
+
+    @property
+    def fact_paths(self) -> Sequence[str]:
+        return [f"{self.name}.{finding}" for finding in self.settings.by_name]
+
+    def singles(self) -> Mapping[str, AnyValueKind]:
+        return {name: FindingValue(name, column) for name, column in self.settings.by_name.items()}
+
+    def read_reference(self, located: Located) -> Mapping[str, int]:
+        columns = self.settings.by_name
+        row = located.record([*columns.values()], may_lack=not self.settings.is_expected_everywhere)
+        found = {}
+        for name, column in columns.items():
+            if column in row:
+                truth = _cell_number(row[column], f"{located.label}: {column}")
+                if truth not in (0, 1):
+                    raise Refused(f"'{located.label}: {column}' must be 0 or 1.")
+                found[name] = int(truth)
+        return found
+
+    def read_prediction(self, located: Located, expected: ExpectedPrediction) -> Mapping[str, float]:
+        columns = self.settings.by_name
+        row = located.record([*columns.values()])
+        return {name: probability_in(row[column], f"{located.label}: {column}") for name, column in columns.items()}
+
+    def facts(self, compared: Compared[Mapping[str, float], Mapping[str, int]]) -> Figures:
+        found = compared.prediction or {}
+        return {
+            name: [truth, found.get(name)] if (truth := compared.reference.get(name)) is not None else {}
+            for name in self.settings.by_name
+        }
+
+    def answers(self, reference: Mapping[str, int]) -> Sequence[Mapping[str, float]]:
+        return [
+            {name: sure if reference.get(name) else 1 - sure for name in self.settings.by_name}
+            for sure in (1.0, 0.4, 0.6)
+        ]
+
+    def describe(self, reference: Mapping[str, int]) -> Description:
+        words = {0: "no", 1: "yes"}
+        return Description(categories={f"{self.name}: {name}": words[each] for name, each in reference.items()})
+
+    def doubts_about_all(self, descriptions: Sequence[Description]) -> Sequence[str]:
+        alike = [
+            name for name in self.settings.by_name if len({*_categories(descriptions, f"{self.name}: {name}")}) < 2
+        ]
+        return (
+            [f"All references agree on {', '.join(alike)}: AUROC is undefined, and left out of means."] if alike else []
+        )
 
 
 class TextValue(Value[TextSettings, str, str]):
@@ -554,6 +629,14 @@ def number_within(located: Located, bounds: tuple[float, float] | None) -> float
     return number
 
 
+def probability_in(value: Any, label: str) -> float:
+    """A number between 0 and 1."""
+    number = checked_number(value, label=label)
+    if not 0 <= number <= 1:
+        raise Refused(f"'{label}' is {number:g}; a probability is between 0 and 1.")
+    return number
+
+
 def _cell_number(value: Any, label: str) -> float:
     if isinstance(value, bool):
         return float(value)
@@ -593,6 +676,7 @@ VALUE_KINDS: Mapping[str, type[Value[Any, Any, Any]]] = {
     "number": NumberValue,
     "class": ClassValue,
     "probability": ProbabilityValue,
+    "findings": FindingsValue,
     "detection_map": DetectionMapValue,
     "points": PointsValue,
     "boxes": PointsValue,

@@ -122,7 +122,10 @@ def test_a_metric_is_of_all_values_that_it_can_compare() -> None:
 def test_two_metrics_of_one_name_must_say_which(tmp_path: Path) -> None:
     points = '[values.spots]\nkind = "points"\nunit = "mm"\nfile = "{case}.json"\nreference = "{case}.json"\n'
     found = errors(tmp_path, points + SHORT)
-    assert any("'metrics.1.of' is missing: f1 exists of class or probability and of points" in error for error in found)
+    assert any(
+        "'metrics.1.of' is missing: f1 exists of class or probability or findings and of points" in error
+        for error in found
+    )
 
 
 # The complete long form, as an organiser may write it.

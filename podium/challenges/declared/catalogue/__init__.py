@@ -9,6 +9,7 @@ _MODULES = {
     "labels": "labels",
     "class": "classes",
     "probability": "classes",
+    "findings": "classes",
     "points": "detections",
     "boxes": "detections",
     "detection_map": "detections",

@@ -20,7 +20,8 @@ from podium.challenges.settings import FigureName, Finite, GatedSettings, Text
 from podium.errors import Refused, ValidationProblem, did_you_mean
 from podium.figures import Figures, get
 from podium.metrics import Floats
-from podium.metrics.declaration import CaseMetric, CohortMetric, Figure, Formula, Reason
+from podium.metrics.aggregation import mean_of_defined
+from podium.metrics.declaration import CaseMetric, CohortMetric, Figure, Formula, Reason, Values
 from podium.metrics.engines import OWN, MetricEngine
 from podium.metrics.resampling import Resamples
 
@@ -196,6 +197,16 @@ def joined_path(*parts: str) -> str:
     return ".".join(part for part in parts if part)
 
 
+def mean_of_figures(terms: Sequence[str], *, exclude: bool = True, **declared: Any) -> Formula:
+    """The mean of figures of all cases, such as those of regions; `exclude`: of those that have a value."""
+
+    def compute(values: Values) -> Floats:
+        found = np.stack([values[each] for each in terms])
+        return mean_of_defined(found) if exclude else np.asarray(np.mean(found, axis=0))
+
+    return Formula(**declared, compute=compute, terms=tuple(terms))
+
+
 # Metrics with a figure of every case that compare whole values: images, numbers, texts.
 
 OfCase = Callable[[DeclaredCase, AnyValueKind, Any], float | Reason | None]
@@ -244,6 +255,13 @@ class CaseValueMetric(MetricKind):
             declared.columns.append(metric.mean_path)
             if self.reveals_reference:
                 declared.confidential.append(metric.name)
+        if len(values) > 1:
+            terms, path = [each.mean_path for each in declared.metrics], f"{settings.own_name}.mean"
+            title, lacking = settings.title_of(self.figure), max(each.undefined_when for each in declared.metrics)
+            scale = declared.metrics[0].scale
+            mean = mean_of_figures(terms, path=path, title=f"{title}, mean", undefined_when=lacking, **scale)
+            declared.formulas.append(mean)
+            declared.columns.append(path)
         return declared
 
     def _case_metric(self, settings: MetricSettings, value: AnyValueKind, *, several: bool) -> CaseMetric[DeclaredCase]:
@@ -344,7 +362,8 @@ class CohortValueMetric(MetricKind):
     check: Callable[[Any, AnyValueKind], Sequence[ValidationProblem]] = lambda _, __: ()
 
     def problems(self, settings: Any, values: Mapping[str, AnyValueKind]) -> Sequence[ValidationProblem]:
-        found = [problem for value in values.values() for problem in self.check(settings, value)]
+        singles = [each for value in values.values() for each in value.singles().values()]
+        found = [*dict.fromkeys(problem for value in singles for problem in self.check(settings, value))]
         given = f'"{settings.failed}"' if isinstance(settings.failed, str) else "a number"
         if given not in ('"worst"', self.failed):
             words = f'is "worst"{self.failed and f" or {self.failed}"} here'
@@ -353,17 +372,27 @@ class CohortValueMetric(MetricKind):
 
     def declare(self, settings: MetricSettings, values: Mapping[str, AnyValueKind], engine: MetricEngine) -> Declared:
         declared = Declared(package=self.computed_by(settings, engine))
-        fact = self.fact
-        for name, value in values.items():
-            place, facts = name if len(values) > 1 else "", name
+        fact, parts = self.fact, dict[str, list[CohortMetric]]()
+        for name, each in ((name, each) for name, value in values.items() for each in value.singles().items()):
+            single, value = each
+            place, facts = "_".join(filter(None, (name if len(values) > 1 else "", single))), joined_path(name, single)
             if fact is not None:
                 facts = joined_path("facts", settings.own_name, place)
                 declared.facts[facts] = name, partial(lambda value, case: fact(case, value, settings), value)
                 declared.confidential.append(facts)
             for part in self.parts(value):
                 metric = self._cohort_metric(settings, value, engine, place=place, part=part, facts=facts)
+                parts.setdefault(part, []).append(metric)
                 declared.cohort_metrics.append(metric)
-                declared.columns.append(metric.path)
+                declared.columns += [] if single else [metric.path]
+        for part, metrics in parts.items():
+            if len(metrics) > 1:
+                terms, path = [each.path for each in metrics], joined_path(settings.own_name, part, "mean")
+                title = f"{settings.title_of(self.figure)} {part.replace('_', ' ')}".strip()
+                lacking, scale = self.undefined_when, self.figure.scale
+                mean = mean_of_figures(terms, path=path, title=f"{title}, mean", undefined_when=lacking, **scale)
+                declared.formulas.append(mean)
+                declared.columns.append(path)
         return declared
 
     def _cohort_metric(  # noqa: PLR0913  (what its paths, titles and functions need)
@@ -373,6 +402,7 @@ class CohortValueMetric(MetricKind):
 
         def cohort(rows: Sequence[Figures], resamples: Resamples) -> CohortFacts:
             found, drawn = referenced(rows, facts, resamples)
+            found = [value.expanded(fact) for fact in found]
             return CohortFacts(facts=found, resamples=drawn, value=value, settings=settings, part=part)
 
         def compute(rows: Sequence[Figures], resamples: Resamples) -> Floats:

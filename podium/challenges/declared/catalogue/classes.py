@@ -9,7 +9,7 @@ import numpy as np
 from pydantic import Field, StrictInt
 
 from podium.challenges.declared.catalogue.base import CohortArrays, CohortFacts, CohortValueMetric, MetricSettings
-from podium.challenges.declared.values import AnyValueKind
+from podium.challenges.declared.values import AnyValueKind, FindingValue
 from podium.challenges.settings import Threshold
 from podium.errors import ValidationProblem
 from podium.metrics import Floats, classification
@@ -132,12 +132,14 @@ def _f1(cohort: CohortFacts) -> Floats:
     counts = _counts(cohort)
     if cohort.part in _AVERAGES:
         return _AVERAGES[cohort.part](counts)
-    return np.asarray(classification.f1(counts)[:, list(cohort.value.settings.class_table).index(cohort.part)])
+    names = list(cohort.value.settings.class_table)
+    place = names.index(cohort.part) if cohort.part else _positive(cohort)
+    return np.asarray(classification.f1(counts)[:, place])
 
 
 _class_metric = partial(
     CohortValueMetric,
-    compares=("class", "probability"),
+    compares=("class", "probability", "findings"),
     settings_model=ClassesSettings,
     check=_check,
     exact=_exact,
@@ -175,7 +177,7 @@ _CLASS_METRICS = (
         definition="2 TP / (2 TP + FP + FN) of every class; macro, micro and weighted means. In macro a declared class "
         "that does not occur counts 0",
         figure=_share(title="F1"),
-        parts=lambda value: (*value.settings.class_table, *_AVERAGES),
+        parts=lambda value: ("",) if isinstance(value, FindingValue) else (*value.settings.class_table, *_AVERAGES),
         compute=_f1,
     ),
     _of_positive(classification.sensitivity, "TP / (TP + FN) of the positive class"),
@@ -229,7 +231,11 @@ def _arrays(cohort: CohortFacts) -> CohortArrays:
 
 
 _probability_metric = partial(
-    CohortValueMetric, compares=("probability",), failed="a number", exact=_exact_probability, by_engine=lambda _: True
+    CohortValueMetric,
+    compares=("probability", "findings"),
+    failed="a number",
+    exact=_exact_probability,
+    by_engine=lambda _: True,
 )
 
 

@@ -18,6 +18,7 @@ from podium.challenges.declared.catalogue.base import (
     MetricSettings,
     has_facts,
     joined_path,
+    mean_of_figures,
     needs_failed,
     outside,
     referenced,
@@ -27,8 +28,7 @@ from podium.challenges.declared.values import AnyValueKind, Compared, LabelImage
 from podium.errors import ValidationProblem
 from podium.figures import Figures, get
 from podium.metrics import Floats, Mask
-from podium.metrics.aggregation import mean_of_defined
-from podium.metrics.declaration import CaseMetric, CohortMetric, Figure, Formula, Reason, Values
+from podium.metrics.declaration import CaseMetric, CohortMetric, Figure, Reason
 from podium.metrics.engines import OWN, MetricEngine
 from podium.metrics.overlap import Region, VoxelCounts, count_voxels, find_regions
 from podium.metrics.resampling import Resamples
@@ -289,16 +289,6 @@ def mean_over_regions(
     )
 
 
-def mean_of_regions(terms: Sequence[str], *, exclude: bool, **declared: Any) -> Formula:
-    """The mean over the regions of figures of all cases; `exclude`: over those that have a value."""
-
-    def compute(values: Values) -> Floats:
-        found = np.stack([values[each] for each in terms])
-        return mean_of_defined(found) if exclude else np.asarray(np.mean(found, axis=0))
-
-    return Formula(**declared, compute=compute, terms=tuple(terms))
-
-
 def pooled_metric(path: str, title: str, facts: str, figure: RegionFigure[Any], settings: Any) -> CohortMetric:
     """The figure of one region from the counts of all cases."""
     pooled = figure.pooled
@@ -434,7 +424,7 @@ class RegionMetric(MetricKind):
             if figure.pooled is not None:
                 lacking, at = figure.undefined_when(settings), f"{overall}.mean"
                 declared.formulas.append(
-                    mean_of_regions(paths, exclude=False, path=at, title=title, undefined_when=lacking, **figure.scale)
+                    mean_of_figures(paths, exclude=False, path=at, title=title, undefined_when=lacking, **figure.scale)
                 )
                 for path, place in zip(paths, places, strict=True):
                     facts = f"facts.{settings.own_name}.{place.name}"
@@ -449,10 +439,8 @@ class RegionMetric(MetricKind):
         declared.metrics.append(mean)
         means = [f"{path}.mean" for path in paths]
         if len(paths) > 1:
-            words = {"title": f"{title}, mean of regions", "undefined_when": mean.undefined_when}
-            declared.formulas.append(
-                mean_of_regions(means, exclude=True, path=f"{overall}.region_mean", **words, **mean.scale)
-            )
+            words: dict[str, Any] = {"title": f"{title}, mean of regions", "undefined_when": mean.undefined_when}
+            declared.formulas.append(mean_of_figures(means, path=f"{overall}.region_mean", **words, **mean.scale))
             declared.columns.append(mean.mean_path)
         declared.columns += means
 
