@@ -3,6 +3,7 @@ on arrays of bootstrap replicates.
 
     expression   numbers, dotted names, + - * / **, parentheses
     functions    mean min max clip sqrt exp log abs harmonic
+    mean(ap.*)   every figure of that form, in mean, min, max and harmonic
 
 A figure without a value is NaN, and so is a formula that needs it; arithmetic without a result, as 1 / 0, is infinite.
 
@@ -34,7 +35,7 @@ _OPERATORS: Mapping[type[ast.operator], str] = {
 }
 _TOKEN = re.compile(
     r"(?P<number>(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)(?![\w.])"
-    r"|(?P<name>[A-Za-z_]\w*(?:\.\w+)*)|(?P<sign>[-+*/(),])|(?P<space>\s)|(?P<other>\S+)",
+    r"|(?P<name>[A-Za-z_]\w*(?:\.(?:\w+|\*))*)|(?P<sign>[-+*/(),])|(?P<space>\s)|(?P<other>\S+)",
     re.ASCII,
 )
 
@@ -261,6 +262,20 @@ def names_in(node: Node) -> Iterator[str]:
         yield node
     for each in node.arguments if isinstance(node, Operation) else ():
         yield from names_in(each)
+
+
+def expanded(node: Node, matching: Callable[[str], Sequence[str]]) -> Node:
+    """The formula with names such as `ap.*` replaced by those that they stand for; raises FormulaError outside of mean,
+    min, max and harmonic."""
+    if isinstance(node, str) and "*" in node:
+        raise FormulaError(f"has '{node}', which stands for several figures: write mean({node}), or min, max, harmonic")
+    if not isinstance(node, Operation):
+        return node
+    arguments: list[Node] = []
+    for each in node.arguments:
+        is_pattern = isinstance(each, str) and "*" in each and node.operator in REDUCTIONS
+        arguments += matching(str(each)) if is_pattern else [expanded(each, matching)]
+    return Operation(node.operator, tuple(arguments))
 
 
 def evaluated(node: Node, values: Mapping[str, Floats], *, exclude: bool = False) -> Floats:

@@ -20,9 +20,11 @@ from podium.figures import Figures, get, holds
 from podium.formulas import (
     FormulaError,
     Known,
+    Node,
     Operation,
     compute,
     evaluated,
+    expanded,
     known_of,
     names_in,
     parse,
@@ -209,6 +211,34 @@ class _Names:
             self._unknown(key, name, of_case=True)
         return found
 
+    def matching(self, key: Key, names: Iterable[str], *, of_case: bool) -> list[str]:
+        """The names at a key, one with `*` replaced by those that it stands for; where there are none, that is a
+        problem."""
+        found: list[str] = []
+        for name in names:
+            several = self.known.matching(name, of_case=of_case) if "*" in name else [name]
+            if not several:
+                self._unknown(key, name, of_case=of_case)
+            found += several
+        return found
+
+    def expanded(self, key: Key, node: Node, *, of_case: bool) -> Node | None:
+        """A formula at a key without `*`; where that is impossible, that is a problem."""
+        is_known = True
+
+        def matching(name: str) -> Sequence[str]:
+            nonlocal is_known
+            found = self.matching(key, [name], of_case=of_case)
+            is_known = is_known and bool(found)
+            return found
+
+        try:
+            found = expanded(node, matching)
+        except FormulaError as error:
+            self.refuse(key, f"is wrong: the formula {error}")
+            return None
+        return found if is_known else None
+
     def _unknown(self, key: Key, name: str, *, of_case: bool) -> None:
         if name.split(".", maxsplit=1)[0] in self.unavailable_names:
             self.unavailable_names.add(str(key[1]))
@@ -302,10 +332,11 @@ def _formula(
     find: Callable[[Key, str], NamedFigure | Metric | None],
 ) -> Formula | None:
     """The formula of a figure, checked; None where it is wrong, which the problems then say."""
-    place, node = settings.key(*key), settings.formula.node
-    found = {name: find(place, name) for name in dict.fromkeys(names_in(node))}
+    place, is_of_case = settings.key(*key), key[0] == "case_figures"
+    node = names.expanded(place, settings.formula.node, of_case=is_of_case)
+    found = {name: find(place, name) for name in dict.fromkeys(() if node is None else names_in(node))}
     terms = {name: each for name, each in found.items() if each is not None}
-    if len(terms) < len(found):
+    if node is None or len(terms) < len(found):
         return None
     known_terms = {name: _known(each) for name, each in terms.items()}
     known = known_of(node, known_terms)
@@ -357,17 +388,18 @@ def _rule(ranking: RankingRule, board: Scoreboard[Any], names: _Names) -> Rankin
     if settings is None:
         return ranking
     by_case = settings.method == "positions_by_case"
-    criteria = _criteria(("ranking", "by"), settings.names, names.metric if by_case else names.figure)
+    by = names.matching(("ranking", "by"), settings.names, of_case=by_case)
+    criteria = _criteria(("ranking", "by"), by, names.metric if by_case else names.figure)
     ties = _criteria(("ranking", "tie_break"), settings.tie_break, names.figure)
-    if len(settings.names) > 1 and settings.method is None:
+    if len(by) > 1 and settings.method is None:
         names.refuse(
             ("ranking", "method"),
             'is missing: with several figures say how positions are combined, "mean_of_positions" or '
             '"positions_by_case"',
         )
-    if len(settings.names) == 1 and settings.method == "mean_of_positions":
+    if len(by) == 1 and settings.method == "mean_of_positions":
         names.refuse(("ranking", "method"), "combines the positions in several figures, but 'by' names one")
-    if settings.weights is not None and (by_case or len(settings.weights) != len(settings.names)):
+    if settings.weights is not None and (by_case or len(settings.weights) != len(by)):
         names.refuse(("ranking", "weights"), "must be one number for each figure of 'by', with mean_of_positions")
     if criteria is None or ties is None:
         return ranking
@@ -385,9 +417,7 @@ def _rule(ranking: RankingRule, board: Scoreboard[Any], names: _Names) -> Rankin
             for each, weight in zip(criteria, weights, strict=True)
         ),
         tie_breaks=tuple(ties),
-        case_metrics=tuple(
-            metric.name for name in settings.names if (metric := names.known.find_metric(name)) is not None
-        )
+        case_metrics=tuple(metric.name for name in by if (metric := names.known.find_metric(name)) is not None)
         if by_case
         else _case_metrics(board, list(names.tables.case_figures)),
         by_case=by_case,

@@ -11,6 +11,7 @@ columns, ranking and commands.
 """
 
 import math
+import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field, fields, replace
@@ -32,6 +33,8 @@ CaseT = TypeVar("CaseT")
 GROUPS = "groups"
 GROUP_MEAN = "_group_mean"
 _MEAN = ".mean"
+SUMMARIES = frozenset({"mean", "std", "median", "n", "region_mean", "macro", "micro", "weighted", "cpm"})
+"""Last parts of figures that summarise the others of their metric."""
 Values = Mapping[str, Floats]  # dotted path below `aggregates` -> its value in every replicate
 
 
@@ -433,6 +436,13 @@ class FigureNames:
         found = self.find(name)
         by_mean = None if found is None else self._of_mean.get(found.path)
         return metrics.get(by_mean or name + _MEAN)
+
+    def matching(self, pattern: str, *, of_case: bool = False) -> Sequence[str]:
+        """The names that one with `*`, any one part, stands for; means over regions, classes and so on are none."""
+        form = re.compile(re.escape(pattern).replace(r"\*", r"([^.]+)"))
+        known = list(self.metrics) if of_case else [path.removesuffix(_MEAN) for path in self.figures]
+        found = {name: parts for name in known if (parts := form.fullmatch(name))}
+        return [name for name, parts in found.items() if SUMMARIES.isdisjoint(parts.groups())]
 
     def suggestions(self, *, of_case: bool = False) -> list[str]:
         """Names that are accepted: means without `.mean` too; `of_case`: those of per-case figures."""

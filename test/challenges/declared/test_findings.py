@@ -9,6 +9,8 @@ import pytest
 from challenges.declared.declaring import errors, metric, metrics, score, value
 from sklearn.metrics import average_precision_score, f1_score, roc_auc_score
 
+from podium.challenges import load_challenge
+from podium.challenges.ground_truth import read_challenge_folder
 from podium.checking import check
 from podium.cli import main
 from podium.execution.executor import Serial
@@ -148,3 +150,44 @@ def test_the_mean_over_findings_has_an_interval_though_one_has_a_single_positive
     ranking = json.loads((tmp_path / "ranking/ranking.json").read_text())
     columns = {each["path"]: each for each in ranking["columns"]}
     assert all(columns["average_precision.mean"]["intervals"])
+
+
+# Names with *
+
+
+@pytest.mark.parametrize(
+    ("formula", "expected"),
+    [
+        ("mean(average_precision.*)", lambda ap: ap["mean"]),
+        ("min(average_precision.*)", lambda ap: min(ap["effusion"], ap["mass"])),
+        ("2 * mean(average_precision.*, 1)", lambda ap: 2 * (ap["effusion"] + ap["mass"] + 1) / 3),
+    ],
+)
+def test_a_star_stands_for_the_figures_of_a_metric_without_their_means(
+    tmp_path: Path, formula: str, expected: Any
+) -> None:
+    toml = TABLE + METRICS + f'[figures]\nmap = {{ formula = "{formula}", undefined = "exclude" }}\n'
+    figures = scored(tmp_path, toml, {"predictions.csv": table(FOUND)})["aggregates"]
+    assert figures["map"] == pytest.approx(expected(figures["average_precision"]))
+
+
+def test_a_star_in_the_ranking_stands_for_a_position_in_each(tmp_path: Path) -> None:
+    toml = TABLE + METRICS.replace('by = "auroc.mean"', 'by = "brier.*"\nmethod = "mean_of_positions"')
+    scored(tmp_path, toml, {"predictions.csv": table(FOUND)})
+    challenge = load_challenge(read_challenge_folder(tmp_path / "challenge", name="c"))
+    assert [each.path for each in challenge.ranking.criteria] == ["brier.effusion", "brier.mass", "brier.hernia"]
+
+
+@pytest.mark.parametrize(
+    ("formula", "words"),
+    [
+        ("auroc.* + 1", "has 'auroc.*', which stands for several figures: write mean(auroc.*), or min, max, harmonic"),
+        ("mean(auroc.*.mean)", "names 'auroc.*.mean', which does not exist"),
+    ],
+)
+def test_a_star_needs_a_function_of_several_and_something_that_it_stands_for(
+    tmp_path: Path, formula: str, words: str
+) -> None:
+    toml = TABLE + METRICS + f'[figures]\nx = "{formula}"\n'
+    (error,) = errors(tmp_path, toml, references={"predictions.csv": table(TRUTH)})
+    assert words in error
