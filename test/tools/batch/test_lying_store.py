@@ -35,8 +35,10 @@ def store(monkeypatch: pytest.MonkeyPatch) -> Iterator[LyingStore]:
 
 
 @pytest.fixture
-def soon(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Requests have a deadline of seconds rather than minutes."""
+def soon(store: LyingStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Requests have a deadline of seconds rather than minutes; the first one, which loads the client, has minutes."""
+    store.put("teams/first/x.txt", b"good", lambda handler: handler.reply(b"good"))
+    Url("s3", "challenge/teams/first").entries()
     monkeypatch.setattr("podium.tools.batch.storage._SECONDS", 2.0)
 
 
@@ -98,10 +100,8 @@ def drops() -> Iterator[bytes]:
 @pytest.mark.usefixtures("soon")
 def test_a_slow_body_has_a_deadline(store: LyingStore, tmp_path: Path) -> None:
     store.put("teams/a/x.txt", b"." * 60, lambda handler: handler.chunks(drops()))
-    start = time.monotonic()
     with pytest.raises(StorageError, match=r"^s3://challenge/teams/a/x\.txt took too long to answer\.$"):
         Copies(tmp_path).local(TEAM)
-    assert time.monotonic() < start + 10
 
 
 @pytest.mark.parametrize("body", ["announced", "endless"])
