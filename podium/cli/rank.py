@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from podium.tools.ranking.output import TableColumn
     from podium.tools.ranking.result import Consensus, Ranking
     from podium.tools.ranking.schemes import RankingOptions
-    from podium.tools.report.overlays import CasePictures
+    from podium.tools.report.overlays import CasePictures, Window
     from podium.tools.report.page import Report
 
 _TABLES = "tables of scores"
@@ -349,6 +349,15 @@ class ReportOptions:
         "DIR", "the submission; for a ranking a folder with one submission per team", section=_PICTURES
     )
     ground_truth: Path | None = option("DIR", "the challenge's folder", section=_PICTURES)
+    window: Sequence[str] | None = option(
+        "WINDOW",
+        "grey levels of the pictures: LEVEL WIDTH, or liver, lung, bone, brain (of CT) or pet (of SUV) [2nd to 98th "
+        "percentile around the reference]",
+        None,
+        section=_PICTURES,
+        nargs="+",
+        action="store",
+    )
     viewer: bool = flag(
         "also show volumes in 3-D, with NiiVue, which 'podium arena viewer' fetches once", section=_PICTURES
     )
@@ -359,7 +368,7 @@ def report(options: ReportOptions) -> int:
 
     needed = {"--submission": options.submission, "--ground-truth": options.ground_truth}
     missing = [name for name, given in needed.items() if given is None]
-    if missing and (options.images or options.viewer or len(missing) < len(needed)):
+    if missing and (options.images or options.viewer or options.window or len(missing) < len(needed)):
         are = "is" if len(missing) == 1 else "are"
         raise UsageError(
             f"Pictures of cases need --submission and --ground-truth; {' and '.join(missing)} {are} missing."
@@ -412,6 +421,20 @@ def _ranking_page(options: ReportOptions) -> "Report":
     return ranking_report(ranking, _pictures(options, ranking.challenge, worst_of_teams(ranking), submissions))
 
 
+def _window(words: Sequence[str] | None) -> "Window | None":
+    from podium.tools.report.overlays import WINDOWS
+
+    if not words or (words[0] in WINDOWS and len(words) == 1):
+        return words[0] if words else None
+    try:
+        level, width = map(float, words)
+    except ValueError:
+        level, width = 0, 0
+    if not (abs(level) <= LARGEST and 0 < width <= LARGEST):
+        raise UsageError(f"--window takes LEVEL WIDTH, such as 40 400, or one of {', '.join(WINDOWS)}.")
+    return level, width
+
+
 def _pictures(
     options: ReportOptions, challenge: str, worst: Mapping[str, Mapping[str, str]], submissions: Mapping[str, Path]
 ) -> "CasePictures | None":
@@ -426,6 +449,7 @@ def _pictures(
 
         viewer = viewer_scripts()
     with OverlaySource.open(
+        window=_window(options.window),
         ground_truth=options.ground_truth,
         images=options.images,
         challenge=challenge,

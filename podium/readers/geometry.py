@@ -78,6 +78,11 @@ def nearest_turn(found: Geometry, axes: NDArray[Any]) -> Turn:
     return tuple(turn[axis] for axis in sorted(turn))
 
 
+def lps_turn(found: Geometry) -> Turn:
+    """What turns an array to LPS: columns to the left, rows to the back, slices up."""
+    return nearest_turn(found, np.eye(3))
+
+
 def turned(array: NDArray[Any], turn: Turn | None) -> NDArray[Any]:
     """A view of the array with its axes permuted and flipped."""
     if turn is None:

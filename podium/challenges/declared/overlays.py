@@ -1,24 +1,23 @@
 """Outlines of prediction and reference for every label image of a case, for an organiser's report.
 
 An image is `<case>.<ending>`, with several label images `<case>_<value>.<ending>`, or `<value>_img` in `<case>.h5`.
-Of a volume the slice with the largest reference is drawn.
+Of a volume, `slice_overlays` draws the slice with the most error.
 """
 
 from collections.abc import Mapping, Sequence
 from pathlib import PurePosixPath
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 from podium.challenges.board import title_of
 from podium.challenges.declared.files import HDF5_ENDINGS
 from podium.challenges.declared.values import AnyValueKind, LabelImage, LabelsValue
 from podium.challenges.ground_truth import Geometries, Shapes
-from podium.challenges.pictures import LabelledVolume, Outlined, Overlay
+from podium.challenges.pictures import LabelledVolume, Overlay, slice_overlays
 from podium.platform.jobs import case_of
 from podium.readers.files import SafeFile
-from podium.readers.geometry import differences
+from podium.readers.geometry import Geometry, Shape, differences
 from podium.readers.hdf5 import open_hdf5
 from podium.readers.images import Image, read_image
 
@@ -35,41 +34,22 @@ def draw_overlays(
     values: Values, case: str, found: Mapping[str, object], expected: Mapping[str, object], images: Sequence[SafeFile]
 ) -> Sequence[Overlay]:
     """The views of one case, from both of its sides."""
-    overlays = []
+    overlays: list[Overlay] = []
     for name, value in _drawn(values).items():
-        if name not in found:
+        if name not in found or name not in expected:
             continue
         theirs, ours = found[name], expected[name]
         assert isinstance(theirs, LabelImage)
         assert isinstance(ours, LabelImage)
-        found_image = _image(values, images, case=case, value=name, shape=ours.labels.shape)
-        image = found_image.array if isinstance(found_image, Image) else found_image
-        numbers = [number for each in value.regions.values() for number in each]
-        at = _shown_slice(ours.labels, theirs.labels, numbers)
-        shown = ... if at is None else at
-        rows, columns = ours.spacing[-2:]
-        whole = LabelledVolume(
-            title=title_of(value.title),
-            image=image,
-            prediction=theirs.labels,
-            reference=ours.labels,
-            regions=value.regions,
-            geometry=ours.geometry,
-        )
-        overlays.append(
-            Overlay(
-                title=f"{title_of(value.title)}{'' if at is None else f', slice {at + 1} of {len(ours.labels)}'}",
-                image=None if image is None else image[shown],
-                layers={
-                    region: Outlined(
-                        prediction=np.isin(theirs.labels[shown], numbers),
-                        reference=np.isin(ours.labels[shown], numbers),
-                    )
-                    for region, numbers in value.regions.items()
-                },
-                aspect=rows / columns,
-                pixel_mm=None if ours.geometry is None else columns,
-                volume=None if at is None else whole,
+        image = _image(values, images, case=case, value=name, grid=(ours.labels.shape, ours.geometry))
+        overlays += slice_overlays(
+            LabelledVolume(
+                title=title_of(value.title),
+                image=image.array if isinstance(image, Image) else image,
+                prediction=theirs.labels,
+                reference=ours.labels,
+                regions=value.regions,
+                geometry=ours.geometry,
             )
         )
     return overlays
@@ -80,7 +60,9 @@ def differing_images(
 ) -> Sequence[Sequence[str]]:
     """For every image of a case the parts of its header that differ from the reference's."""
     drawn = [name for name in _drawn(values) if name in shapes]
-    found = {name: _image(values, images, case=case, value=name, shape=shapes[name]) for name in drawn}
+    found = {
+        name: _image(values, images, case=case, value=name, grid=(shapes[name], geometries.get(name))) for name in drawn
+    }
     return [
         [*differences(image.geometry if isinstance(image, Image) else None, geometries.get(name))]
         for name, image in found.items()
@@ -89,7 +71,7 @@ def differing_images(
 
 
 def _image(
-    values: Values, images: Sequence[SafeFile], *, case: str, value: str, shape: tuple[int, ...]
+    values: Values, images: Sequence[SafeFile], *, case: str, value: str, grid: tuple[Shape, Geometry | None]
 ) -> Image | NDArray[Any] | None:
     """The image that a value was drawn on, if the organiser's folder has it."""
     names = [f"{case}_{value}", case] if len(_drawn(values)) == 1 else [f"{case}_{value}"]
@@ -99,18 +81,7 @@ def _image(
             if name.rpartition(".")[0] in (case, f"{case}_image"):
                 with open_hdf5(file) as source:
                     if source.has(f"{value}_img"):
-                        return source.read(f"{value}_img", shape=shape)
+                        return source.read(f"{value}_img", shape=grid[0])
         elif case_of(name) in names:
-            return read_image(file, shape=shape)
+            return read_image(file, shape=grid[0], onto=grid[1])
     return None
-
-
-def _shown_slice(reference: NDArray[Any], prediction: NDArray[Any], numbers: Sequence[int]) -> int | None:
-    """Of a volume, the slice where the reference is largest, else the prediction; None for a picture."""
-    if reference.ndim == 2:
-        return None
-    for labels in (reference, prediction):
-        areas = [int(np.count_nonzero(np.isin(part, numbers))) for part in labels]
-        if any(areas):
-            return areas.index(max(areas))
-    return len(reference) // 2

@@ -43,7 +43,7 @@ from podium.challenges.lesions.scoring import (
     score_step,
     scoreboard,
 )
-from podium.challenges.pictures import LabelledVolume, Outlined, Overlay
+from podium.challenges.pictures import LabelledVolume, Outlined, Overlay, slice_overlays
 from podium.errors import Refused
 from podium.figures import Figures
 from podium.metrics.components import Components, find_lesions, find_lesions_at, label_components, label_voxels
@@ -55,7 +55,7 @@ from podium.platform.jobs import Job, case_of
 from podium.platform.submission import Submission
 from podium.readers.files import SafeFile
 from podium.readers.formats import VOLUME_ENDINGS
-from podium.readers.geometry import Geometry, Shape, check_place, differences
+from podium.readers.geometry import Geometry, Shape, check_place, differences, lps_turn, turned
 from podium.readers.images import read_image
 from podium.readers.volumes import Volume, read_mask_volume, read_volume
 
@@ -328,52 +328,47 @@ class LesionsChallenge(Challenge[LesionsTables, LesionsPrediction, SafeFile, Les
     def overlays(
         self, case: str, prediction: LesionsPrediction, reference: SafeFile, images: Sequence[SafeFile]
     ) -> Sequence[Overlay]:
-        """A case's last step over the PET image `<case>_0001`, or `<case>` or `<case>_0000` (CT), as an axial slice
-        and as a projection from the front, and the projection after every step.
+        """A case's last step over the PET image `<case>_0001`, or `<case>` or `<case>_0000` (CT): the axial slice with
+        the most error, a projection from the front, and the projection after every step.
 
-        The slice is the first with the most wrong voxels, or with the most lesion voxels if none is wrong. The
-        prediction is empty if there is none.
+        The prediction is empty if there is none.
         """
         volume = read_volume(reference)
-        expected = volume.labels != 0
-        mask, steps = np.zeros_like(expected), []
+        geometry, turn = volume.geometry, lps_turn(volume.geometry)
+        expected, mask, steps = volume.labels != 0, np.zeros(volume.shape, np.bool_), []
+
+        def front(values: NDArray[Any]) -> NDArray[Any]:
+            return np.asarray(turned(values, turn).max(axis=1)[::-1])
+
         for step in self.expected_steps(prediction):
             if self._repeats and step > max(prediction.steps) and np.array_equal(mask, expected):
                 continue
             mask = np.zeros_like(expected)
             with suppress(Refused):  # a missing or unreadable step found nothing, as in scoring
                 if step in prediction.steps:
-                    found, _ = self._read_mask(prediction.steps[step].file(), expected.shape, volume.geometry)
+                    found, _ = self._read_mask(prediction.steps[step].file(), expected.shape, geometry)
                     mask = found.labels.view(np.bool_)
-            steps.append((f"step {step}, Dice {count_voxels(prediction=mask, reference=expected).dice():.3f}", mask))
-        wrong = (mask ^ expected).sum(axis=(1, 2))
-        at = int(np.argmax(wrong if wrong.any() else expected.sum(axis=(1, 2))))
-        image = _image(images, case=case, shape=expected.shape)
-        x, y, z = volume.geometry.spacing
-
-        def view(title: str, found: NDArray[np.bool_], true: NDArray[np.bool_], **more: Any) -> Overlay:
-            layers = {"lesions": Outlined(prediction=found, reference=true)}
-            return Overlay(title=title, layers=layers, **{"image": None, **more})
-
-        def front(values: NDArray[Any]) -> NDArray[Any]:
-            """Seen from the front; slices are stored from the feet upwards."""
-            return np.asarray(values.max(axis=1)[::-1])
-
-        shown = {} if image is None else {"image": image[at]}
-        projected = {} if image is None else {"image": front(image)}
-        title = f"axial slice {at + 1} of {len(expected)}, last step"
+            dice = count_voxels(prediction=mask, reference=expected).dice()
+            steps.append((f"step {step}, Dice {dice:.3f}", front(mask)))
         whole = LabelledVolume(
             title="last step",
-            image=image,
+            image=_image(images, case=case, shape=expected.shape, onto=geometry),
             prediction=mask,
             reference=expected,
-            regions={"lesions": [1]},
-            geometry=volume.geometry,
-        )
+            regions={"lesion": [1]},
+            geometry=geometry,
+        ).in_lps()
+        z, _, x = whole.spacing
+
+        def projection(title: str, found: NDArray[np.bool_], **more: Any) -> Overlay:
+            layers = {"lesion": Outlined(prediction=found, reference=front(expected))}
+            return Overlay(title=title, layers=layers, aspect=z / x, whole=whole, **{"image": None, **more})
+
+        image = None if whole.image is None else np.asarray(whole.image.max(axis=1)[::-1])
         return [
-            view(title, mask[at], expected[at], aspect=y / x, pixel_mm=x, volume=whole, **shown),
-            view("maximum projection, last step", front(mask), front(expected), aspect=z / x, pixel_mm=x, **projected),
-            *(view(words, front(each), front(expected), aspect=z / x, small=True) for words, each in steps),
+            *slice_overlays(whole),
+            projection("maximum projection, last step", front(mask), image=image, pixel_mm=x, letters="RLSI"),
+            *(projection(words, each, small=True) for words, each in steps),
         ]
 
     def check_images(
@@ -384,7 +379,9 @@ class LesionsChallenge(Challenge[LesionsTables, LesionsPrediction, SafeFile, Les
         return [[*differences(image.geometry, geometries.get(VOLUME))] for image in found]
 
 
-def _image(images: Sequence[SafeFile], *, case: str, shape: tuple[int, ...]) -> NDArray[np.generic] | None:
+def _image(
+    images: Sequence[SafeFile], *, case: str, shape: tuple[int, ...], onto: Geometry
+) -> NDArray[np.generic] | None:
     by_name = {case_of(PurePosixPath(file.name).name): file for file in images}
     found = next((by_name[case + channel] for channel in _CHANNELS if case + channel in by_name), None)
-    return None if found is None else read_image(found, shape=shape).array
+    return None if found is None else read_image(found, shape=shape, onto=onto).array

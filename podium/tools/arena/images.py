@@ -25,7 +25,7 @@ from podium.packages import SimpleITK as sitk
 from podium.packages import require
 from podium.readers.files import SafeFile, quiet_stderr
 from podium.readers.formats import VOLUME_ENDINGS
-from podium.readers.geometry import nearest_turn, turned
+from podium.readers.geometry import lps_turn, turned
 from podium.readers.images import Image, geometry_of, read_image
 from podium.tools.arena.store import MESH_FILE, VOLUME_FILE, MeshPart, Picture
 from podium.tools.report.png import png_file
@@ -354,7 +354,7 @@ def prepare_volume(path: Path, target: Path) -> Picture:
 def axial(image: Image) -> tuple[NDArray[Any], tuple[float, float, float]]:
     """A view of the volume turned to LPS (slices, rows, columns), never resampled, and the spacing of columns, rows and
     slices in mm."""
-    turn = nearest_turn(image.geometry, np.eye(3))
+    turn = lps_turn(image.geometry)
     slices_mm, rows_mm, columns_mm = (float(image.geometry.spacing[2 - axis]) for axis, _ in turn)
     return turned(image.array, turn), (columns_mm, rows_mm, slices_mm)
 

@@ -37,6 +37,19 @@ _MOST_IN_VIEWER = 12_000_000  # characters of all volumes of a page
 _MOST_VOXELS = 1_500_000  # of one volume
 _MARGIN = 12  # voxels around the labels
 _BARS_MM = (0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100)
+_LARGEST_CT_MINIMUM = -200  # an image of CT numbers has fat and air
+WINDOWS: Mapping[str, tuple[float, float]] = {
+    "liver": (60, 160),
+    "lung": (-600, 1500),
+    "bone": (400, 1800),
+    "brain": (40, 80),
+    "pet": (5, 10),
+}
+"""Level and width: of CT numbers, and of SUV for PET."""
+
+Window = str | tuple[float, float]  # one of `WINDOWS`, or level and width
+_NOTHING_DRAWN = "this case has no label image"
+_NO_PICTURES = "No pictures: the file has no row of a scored case that lost anything."
 _NO_VOLUMES = (
     "There is no 3-D viewer: these cases are not label volumes. A two-dimensional image is shown whole in its picture."
 )
@@ -45,7 +58,8 @@ _NO_VOLUMES = (
 @dataclass(frozen=True, kw_only=True)
 class View:
     """A picture as the template draws it: an image below paths, each with its CSS class. `caption` is shown below it,
-    `described` is for those who cannot see it; `aspect` is the height of a pixel over its width."""
+    `described` is for those who cannot see it; `aspect` is the height of a pixel over its width;
+    `letters` are the patient's sides at the left, right, upper and lower edge."""
 
     title: str
     caption: str
@@ -55,6 +69,7 @@ class View:
     aspect: float = 1.0
     image: str = ""
     paths: Sequence[tuple[str, str]] = ()
+    letters: str = ""
     small: bool = False
 
 
@@ -88,21 +103,48 @@ class CasePictures:
         return self.by_team.get(team, ())
 
 
-def overlay_picture(
-    overlays: Sequence[Overlay], *, row: str, title: str, caption: str, volumes: Sequence[Mapping[str, Any]] = ()
+def with_views(
+    picture: OverlayPicture, overlays: Sequence[Overlay], *, window: Window | None = None, has_viewer: bool = False
 ) -> OverlayPicture:
-    """The views of one case side by side."""
+    """The picture with the views of its case, and with volumes where there is a viewer."""
     layers = list(dict.fromkeys(name for overlay in overlays for name in overlay.layers))
-    views = [_view(overlay, layers) for overlay in overlays]
-    return OverlayPicture(row=row, title=title, caption=caption, layers=layers, views=views, volumes=volumes)
+    views = [_view(overlay, layers, window) for overlay in overlays]
+    wholes = {id(each.whole): each.whole for each in overlays if has_viewer and each.whole is not None}
+    volumes = [packed_volume(whole, window) for whole in wholes.values() if whole.reference.ndim == 3]
+    return replace(picture, layers=layers, views=views, volumes=volumes)
 
 
-def _view(overlay: Overlay, layers: Sequence[str]) -> View:
+def shown_window(
+    image: NDArray[Any], near: NDArray[Any] | None, wanted: Window | None
+) -> tuple[tuple[float, float], str]:
+    """The values that are black and white, and this in words: those of the labelled region and its surroundings
+    (`near`), unless a window is wanted and, if by name, the image has values of its modality."""
+    if isinstance(wanted, str):
+        is_right, unit = (
+            (image.min() >= 0, "SUV") if wanted == "pet" else (image.min() < _LARGEST_CT_MINIMUM, "CT numbers")
+        )
+        level, width = WINDOWS[wanted]
+        if is_right:
+            return (level - width / 2, level + width / 2), f"window {wanted} (level {level}, width {width})"
+        refused = f": the image has no {unit} for '{wanted}'"
+    elif wanted is not None:
+        level, width = wanted
+        return (level - width / 2, level + width / 2), f"window level {level:g}, width {width:g}"
+    else:
+        refused = ""
+    ends = grey_window(image if near is None else near)
+    return ends, "window {} to {}".format(*map(figure, ends)) + refused
+
+
+def _view(overlay: Overlay, layers: Sequence[str], window: Window | None) -> View:
     height, width = next(iter(overlay.layers.values())).reference.shape
-    address, paths, words = "", [], [overlay.title]
+    address, paths, words = "", [], [part for part in (overlay.title, overlay.caption) if part]
     if overlay.image is not None:
-        address = data_address(png_file(reduced(grey_levels(overlay.image))))
-        words.append("window {} to {}".format(*map(figure, grey_window(overlay.image))))
+        whole = overlay.whole
+        image = overlay.image if whole is None or whole.image is None else whole.image
+        ends, window_words = shown_window(image, None if whole is None else whole.surroundings, window)
+        address = data_address(png_file(reduced(grey_levels(overlay.image, ends))))
+        words.append(window_words)
     for number, name in enumerate(layers, start=1):
         if pair := overlay.layers.get(name):
             outline = outline_path(pair.reference)
@@ -130,6 +172,7 @@ def _view(overlay: Overlay, layers: Sequence[str]) -> View:
         aspect=overlay.aspect,
         image=address,
         paths=[(kind, path) for kind, path in paths if path],
+        letters=overlay.letters,
         small=overlay.small,
     )
 
@@ -155,11 +198,19 @@ class OverlaySource:
     images: Sequence[SafeFile]
     executor: Executor
     viewer: Sequence[str] = ()
+    window: Window | None = None
 
     @classmethod
     @contextmanager
-    def open(
-        cls, *, ground_truth: Path, images: Path | None, challenge: str, executor: Executor, viewer: Sequence[str] = ()
+    def open(  # noqa: PLR0913  (what is drawn, and how)
+        cls,
+        *,
+        ground_truth: Path,
+        images: Path | None,
+        challenge: str,
+        executor: Executor,
+        viewer: Sequence[str] = (),
+        window: Window | None = None,
     ) -> Iterator["OverlaySource"]:
         """Read the ground truth of `challenge` and list the images; submissions are decoded in separate processes."""
         if images is not None and not images.is_dir():
@@ -168,7 +219,7 @@ class OverlaySource:
         loaded = load_challenge(folder)
         with decoders(libraries=loaded.libraries, logged=False):
             listed = list_files(images, trusted=True).files if images else ()
-            yield cls(prepare(folder, loaded, executor), listed, executor, viewer)
+            yield cls(prepare(folder, loaded, executor), listed, executor, viewer, window)
 
     def draw_all(
         self, worst: Mapping[str, Mapping[str, str]], submissions: Mapping[str, Path], *, label: str
@@ -188,7 +239,7 @@ class OverlaySource:
                     has_volumes.append(viewer_room >= 0)
                     pictures[number] = picture if viewer_room >= 0 else replace(picture, volumes=())
             found[team] = pictures
-        notes = []
+        notes = [] if any(worst.values()) else [_NO_PICTURES]
         if len(found) < len(worst):
             notes.append(f"{len(found)} of {len(worst)} teams have pictures: more would make the page too large.")
         if self.viewer and not has_volumes:
@@ -221,17 +272,15 @@ class OverlaySource:
                     "give the submission that this file was made from."
                 )
 
-            def draw(case: str) -> OverlayPicture | None:
+            def draw(case: str) -> OverlayPicture:
                 prediction, reference = collected.predictions[case], self.task.references[case]
-                row, caption = rows[case], captions[rows[case]]
+                picture = OverlayPicture(row=rows[case], title=case, caption=captions[rows[case]])
                 if isinstance(challenge, FreehandChallenge):
-                    views = _trajectory(challenge, case, prediction, reference)
-                    return OverlayPicture(row=row, title=case, caption=caption, views=views)
+                    return replace(picture, views=_trajectory(challenge, case, prediction, reference))
                 overlays = challenge.overlays(case, prediction, reference, self.images)
-                volumes = [packed_volume(each.volume) for each in overlays if self.viewer and each.volume is not None]
                 if not overlays:
-                    return None
-                return overlay_picture(overlays, row=row, title=case, caption=caption, volumes=volumes)
+                    return replace(picture, caption=f"{picture.caption}. No picture: {_NOTHING_DRAWN}")
+                return with_views(picture, overlays, window=self.window, has_viewer=bool(self.viewer))
 
             outcomes = self.executor.run(list(rows), draw, label="drawing")
         pictures = []
@@ -247,7 +296,7 @@ class OverlaySource:
 # Volumes for the viewer.
 
 
-def packed_volume(volume: LabelledVolume) -> dict[str, Any]:
+def packed_volume(volume: LabelledVolume, window: Window | None = None) -> dict[str, Any]:
     """The part of a volume around all labels, thinned along its finest axes where it would be too large.
 
     size     columns, rows, slices
@@ -256,6 +305,7 @@ def packed_volume(volume: LabelledVolume) -> dict[str, Any]:
     labels   prediction and reference, one after the other
     regions  the codes of every structure in `labels`
     part     which part it is, in words
+    axial    as in the pictures: the number of the lowest slice, what the next one's differs by, and how many there are
     """
     members: dict[tuple[str, ...], list[int]] = {}  # label values that are in the same structures share a code
     labels = sorted({number for numbers in volume.regions.values() for number in numbers})
@@ -274,7 +324,9 @@ def packed_volume(volume: LabelledVolume) -> dict[str, Any]:
     codes = np.zeros((2, *volume.reference[part].shape), np.uint8)
     for code, numbers in enumerate(members.values(), start=1):
         codes[np.isin([volume.prediction[part], volume.reference[part]], numbers)] = code
-    image = None if volume.image is None else volume.image[part]
+    image, ends_shown = None, (0.0, 1.0)
+    if volume.image is not None:
+        image, (ends_shown, _) = volume.image[part], shown_window(volume.image, volume.surroundings, window)
     axes = geometry.axes * geometry.spacing if geometry else np.eye(3)
     first = np.array([start for start, _ in reversed(ends)])
     corner = np.array((geometry and geometry.origin) or (0.0,) * 3) + axes @ first
@@ -284,17 +336,19 @@ def packed_volume(volume: LabelledVolume) -> dict[str, Any]:
     words = [f"{cropped} of {every} voxels around all labels"] if cropped != every else []
     if steps.max() > 1:
         words.append(f"one of every {with_crosses(steps[::-1])}")
+    start, step = ends[0][0], int(steps[0])
     return {
         "title": volume.title,
         "size": list(codes.shape[:0:-1]),
         "matrix": matrix.round(6).tolist(),
-        "window": list(grey_window(image)) if image is not None else [0, 1],
-        "image": _packed(grey_levels(image)) if image is not None else "",
+        "window": list(ends_shown),
+        "image": _packed(grey_levels(image, ends_shown)) if image is not None else "",
         "labels": _packed(codes),
         "regions": {
             name: [code for code, names in enumerate(members, start=1) if name in names] for name in volume.regions
         },
         "part": ", ".join(words),
+        "axial": [*((shape[0] - start, -step) if volume.is_placed else (start + 1, step)), shape[0]],
     }
 
 

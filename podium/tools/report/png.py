@@ -32,17 +32,17 @@ def png_file(image: NDArray[np.uint8], *, compress: Callable[[bytes], bytes] = s
     return png
 
 
-def grey_window(image: NDArray[Any]) -> tuple[float, float]:
-    """The values that are black and white: the 1st and the 99th percentile, or the extremes where these coincide."""
-    values = np.nan_to_num(np.asarray(image, dtype=np.float64), posinf=0.0, neginf=0.0)
-    low, high = np.quantile(values, (0.01, 0.99))
+def grey_window(values: NDArray[Any]) -> tuple[float, float]:
+    """The values that are black and white: the 2nd and the 98th percentile, or the extremes where these coincide."""
+    values = np.nan_to_num(np.asarray(values, dtype=np.float64), posinf=0.0, neginf=0.0)
+    low, high = np.quantile(values, (0.02, 0.98))
     return (float(low), float(high)) if high > low else (float(values.min()), float(values.max()))
 
 
-def grey_levels(image: NDArray[Any]) -> NDArray[np.uint8]:
-    """The values of its window spread over 0..255; an image of one value is black."""
+def grey_levels(image: NDArray[Any], window: tuple[float, float]) -> NDArray[np.uint8]:
+    """The values of the window spread over 0..255; all are black where it has no width."""
     values = np.nan_to_num(np.asarray(image, dtype=np.float64), posinf=0.0, neginf=0.0)
-    low, high = grey_window(image)
+    low, high = window
     if high <= low:
         return np.zeros(values.shape, np.uint8)
     return np.asarray(np.rint(np.clip((values - low) / (high - low), 0, 1) * 255), dtype=np.uint8)

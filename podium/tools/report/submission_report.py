@@ -52,6 +52,7 @@ from podium.tools.report.tables import (
     CaseRow,
     CasesOfTeam,
     bad_first,
+    first_captions,
     higher_columns,
     settings_table,
     shown_words,
@@ -76,7 +77,7 @@ def submission_report(file: TeamFile, challenge: AnyChallenge, pictures: CasePic
     scores = _scores(challenge, content.aggregates, score_intervals(file, challenge))
     notes = []
     if not content.results:
-        notes.append("The organisers publish no per-case results, so only the scores can be shown.")
+        notes += ["The organisers publish no per-case results, so only the scores can be shown.", *pictures.notes]
     sections = [Section("result", "Result", "Result", [paragraph("submission", counts=counts)], notes, tables=[scores])]
     cases = _cases(file, metrics, {each.row for each in overlays})
     if cases.rows:
@@ -150,12 +151,12 @@ def shown_metrics(challenge: AnyChallenge, rows: Sequence[CaseResult]) -> list[M
 
 
 def worst_of_submission(file: TeamFile, challenge: AnyChallenge) -> dict[str, str]:
-    """The worst cases by the metric that decides which are bad; empty where the rows contain none."""
+    """The worst cases by the metric that decides which are bad; the first ones where the rows have no such metric."""
     rows = file.content.results
     for metric in shown_metrics(challenge, rows)[:1]:
         values = [value_of(row, metric) for row in rows]
         return worst_captions([row.case for row in rows], [row.status for row in rows], values, metric)
-    return {}
+    return first_captions([row.case for row in rows], [row.status for row in rows])
 
 
 def _scores(challenge: AnyChallenge, aggregates: Figures, intervals: Mapping[str, str]) -> Table:

@@ -286,12 +286,22 @@ def _standing(row: int, values: Sequence[CaseValues]) -> Table:
 
 
 def worst_of_teams(ranking: Ranking) -> dict[str, dict[str, str]]:
-    """The worst cases of every team by the first metric that the schemes rank by; none without per-case values."""
-    return {
-        team.name: worst_captions(ranking.cases, ranking.statuses[row], values.filled[row].tolist(), values.metric)
-        for values in case_values(ranking)[:1]
-        for row, team in enumerate(ranking.teams)
-    }
+    """The worst cases of every team by the first metric that the schemes rank by; the first ones without per-case
+    values."""
+    by_case = next(iter(case_values(ranking)), None)
+    worst = {}
+    for row, team in enumerate(ranking.teams):
+        shown = (ranking.cases, ranking.statuses[row])
+        worst[team.name] = (
+            worst_captions(*shown, by_case.filled[row].tolist(), by_case.metric) if by_case else first_captions(*shown)
+        )
+    return worst
+
+
+def first_captions(cases: Sequence[str], statuses: Sequence[str]) -> dict[str, str]:
+    """Of a challenge whose figures are those of all cases together: the first cases that are scored."""
+    scored = [case for case, status in zip(cases, statuses, strict=True) if status == "scored"]
+    return dict.fromkeys(scored[:OVERLAYS], "One of the first cases, as no case has a figure of its own")
 
 
 def worst_captions(

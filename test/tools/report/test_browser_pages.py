@@ -21,7 +21,7 @@ from tools.report.page_check import write_page
 from podium.challenges.pictures import Outlined, Overlay
 from podium.tools.ranking.calibration import Calibration, TeamEstimate
 from podium.tools.ranking.result import Consensus
-from podium.tools.report.overlays import CasePictures, overlay_picture
+from podium.tools.report.overlays import CasePictures, OverlayPicture, with_views
 from podium.tools.report.page import write_report
 from podium.tools.report.ranking_report import consensus_report, ranking_report
 
@@ -54,7 +54,7 @@ def browser() -> Iterator[Browser]:
 def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     mask = np.eye(8, dtype=bool)
     overlay = Overlay(title="View", image=None, layers={"plaque": Outlined(prediction=mask, reference=mask)})
-    picture = overlay_picture([overlay], row="c8", title="c8", caption="Dice 0.3")
+    picture = with_views(OverlayPicture(row="c8", title="c8", caption="Dice 0.3"), [overlay])
     many = large_ranking(teams=20, cases=30, metrics=14)
     rankings = {
         "golden": ranking_report(golden_ranking(), CasePictures(by_team={"A": [picture]})),

@@ -497,7 +497,7 @@ def test_large_images_are_reduced_by_means_and_grey_levels_are_spread() -> None:
     image = np.array([[0, 10, 200], [20, 30, 100]], np.uint8)
     assert reduced(image, longest=2).tolist() == [[15, 150]]
     assert reduced(image, longest=3) is image
-    assert grey_levels(np.array([[5.0, 10.0]])).tolist() == [[0, 255]]
-    assert grey_levels(np.full((2, 2), 7)).tolist() == [[0, 0], [0, 0]]
-    assert grey_window(np.arange(101.0)[None]) == (1, 99)
-    assert grey_levels(np.array([[np.nan, 0.0, 1.0]])).tolist() == [[0, 0, 255]]
+    assert grey_levels(np.array([[5.0, 10.0]]), (5, 10)).tolist() == [[0, 255]]
+    assert grey_levels(np.full((2, 2), 7), grey_window(np.full((2, 2), 7))).tolist() == [[0, 0], [0, 0]]
+    assert grey_window(np.arange(101.0)[None]) == (2, 98)
+    assert grey_levels(np.array([[np.nan, 0.0, 1.0]]), (0, 1)).tolist() == [[0, 0, 255]]

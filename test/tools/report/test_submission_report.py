@@ -23,6 +23,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("in_process")]
 GROUND_TRUTH = ROOT / "ground-truth/carotid"
 IMAGES = ROOT / "test/images/carotid"
 SUBMISSIONS = ROOT / "test/submissions/carotid"
+STRUCTURES = ("vessel", "plaque")
 
 
 @pytest.fixture(scope="module")
@@ -101,28 +102,30 @@ def test_the_page_stands_beside_the_file_and_is_the_same_every_time(metrics: Pat
 def test_overlays_show_the_worst_cases(metrics: Path, tmp_path: Path) -> None:
     page = page_of(metrics, *overlay_options(), output=tmp_path / "page.html")
     assert "These pictures show the hidden reference" in page.all_words
-    titles = [svg[0].text for svg in page.plots if (svg[0].text or "").endswith(("Longitudinal", "Transverse"))]
+    titles = [text for svg in page.plots if re.search(r", (Longitudinal|Transverse), ", text := svg[0].text or "")]
     rows = [row for row in page.table("Case", "Status", "Segmentation") if row[1] == "scored"][:4]
     worst = [row[0].removesuffix(" picture") for row in rows]
     assert all(row[0].endswith(" picture") for row in rows), "from a case to its picture"
     numbers = [anchor.removeprefix("case-").removesuffix("-picture") for anchor in page.anchors if "-picture" in anchor]
     assert len(numbers) == 4
     assert all(page.anchors.count(f"case-{number}") == 1 for number in numbers), "and back"
-    assert titles == [f"{case}, {view}" for case in worst for view in ("Longitudinal", "Transverse")]
-    assert page.text.count("data:image/png;base64,") == 8
-    described = next(svg[1].text or "" for svg in page.plots if svg[0].text == titles[0])
+    panels = [(case, view, name) for case in worst for view in ("Longitudinal", "Transverse") for name in STRUCTURES]
+    assert sorted(titles) == sorted(", ".join(panel) for panel in panels), "one panel per structure: errors overlap"
+    assert page.text.count("data:image/png;base64,") == 16
+    title = f"{worst[0]}, Longitudinal, plaque"
+    described = next(svg[1].text or "" for svg in page.plots if svg[0].text == title)
     predicted, reference, shared = map(int, re.findall(r"plaque: (\d+) .*?(\d+) .*?(\d+) shared", described)[0])
     metrics_of = {row["case"]: row["metrics"] for row in json.loads(metrics.read_text())["results"]}
     assert 2 * shared / (predicted + reference) == pytest.approx(metrics_of[worst[0]]["dice"]["long_plaque"])
     areas = {"false-positive": 0, "false-negative": 0}
-    first = page.text.partition(titles[0])[2].partition("</svg>")[0]
+    first = page.text.partition(title)[2].partition("</svg>")[0]
     for kind, path in re.findall(r'<path class="(false-\w+)" d="([^"]*)"', first):
         areas[kind] += sum(map(int, re.findall(r"h(\d+)v1", path)))
     pixels = re.findall(r"(\d+) pixels predicted, (\d+) in the reference, (\d+) shared", described)
     assert areas["false-positive"] == sum(int(predicted) - int(shared) for predicted, _, shared in pixels)
     assert areas["false-negative"] == sum(int(reference) - int(shared) for _, reference, shared in pixels)
-    assert re.search(r"Longitudinal, window [\d.]+ to [\d.]+", page.all_words)
-    assert page.text.count(f'<input type="checkbox" aria-label="Enlarge {titles[0]}">') == 1
+    assert re.search(r"Longitudinal, plaque, false-[a-z ]+, \d+ pixels, .*?window [\d.]+ to [\d.]+", page.all_words)
+    assert page.text.count(f'<input type="checkbox" aria-label="Enlarge {title}">') == 1
 
 
 def test_overlays_find_the_cases_behind_pseudonyms(tmp_path: Path) -> None:
@@ -260,7 +263,7 @@ def test_a_whole_ranking_with_overlays(teams: Path, tmp_path: Path) -> None:
     again = page_of(output / "ranking.json", output=tmp_path / "again.html")
     assert again.text == written.text, "the page can be made again from ranking.json, to the byte"
     rich = page_of(output / "ranking.json", *overlay_options(submission=SUBMISSIONS), output=tmp_path / "rich.html")
-    assert rich.text.count("data:image/png;base64,") == 16
+    assert rich.text.count("data:image/png;base64,") == 32
     assert len(rich.text.encode()) < 5_000_000
 
 
@@ -273,7 +276,7 @@ def test_lesions_have_curves_over_their_steps_and_overlays(tmp_path: Path) -> No
     titles = [svg[0].text or "" for svg in page.plots if len(svg)]
     assert "Dice over interaction steps" in page.figures
     assert "DMM over interaction steps" in page.figures
-    assert sum("axial slice" in title for title in titles) == 4
+    assert sum("axial, slice" in title for title in titles) == 4
     assert sum("maximum projection" in title for title in titles) == 4
     assert page.text.count("data:image/png;base64,") == 8
     assert len(re.findall(r"bar \d+ mm", page.all_words)) == 8

@@ -62,7 +62,7 @@ def test_the_part_around_the_labels_is_kept_with_both_sides() -> None:
         for side, labels in zip(codes, (volume.prediction, volume.reference), strict=True):
             assert (np.isin(side, packed["regions"][region]) == np.isin(labels[part], numbers)).all(), region
     greys = unpacked(packed["image"]).reshape(30, 27, 29)
-    low, high = np.quantile(volume.image[part], (0.01, 0.99))
+    low, high = np.quantile(volume.surroundings, (0.02, 0.98))
     assert packed["window"] == pytest.approx([low, high])
     assert greys[0, 0, 0] == 0
     assert greys[-1, -1, -1] == 255

@@ -27,7 +27,9 @@ const open = async (details) => {
   details.append(controls);
   const [width, height, slices] = volume.size;
   const [windowLow, windowHigh] = volume.window;
-  const facts = { width, height, slices, bytes: 1, matrix: volume.matrix, valueLow: windowLow, valueHigh: windowHigh, windowLow, windowHigh };
+  const [lowest, step, all] = volume.axial;
+  const number = (axis, place, count) => (axis === 2 ? [lowest + (place - 1) * step, all] : [place, count]); // as below the pictures
+  const facts = { number, width, height, slices, bytes: 1, matrix: volume.matrix, valueLow: windowLow, valueHigh: windowHigh, windowLow, windowHigh };
   const voxels = width * height * slices;
   const [image, labels] = await Promise.all([volume.image ? unpack(volume.image) : new Uint8Array(voxels), unpack(volume.labels)]);
   const [prediction, reference] = [labels.slice(0, voxels), labels.slice(voxels)];
@@ -49,14 +51,17 @@ const open = async (details) => {
     find("legend").hidden = find("layer").value !== "errors";
     details.dataset.shown = find("layer").value;
   };
-  // To the middle one of the structure's wrong voxels, or of those that agree.
+  // To a middle one of the structure's wrong voxels, or of those that agree.
   const look = () => {
     const codes = layer(prediction, reference, volume.regions[find("region").value], "errors");
     const places = (isShown) => [...codes.keys()].filter((voxel) => isShown(codes[voxel]));
     const wrong = places((code) => code > AGREED);
     const shown = wrong.length ? wrong : places((code) => code === AGREED);
     if (!shown.length) return;
-    const at = shown[shown.length >> 1];
+    // The slice with most of them, which the picture shows too.
+    const bySlice = Object.groupBy(shown, (voxel) => Math.floor(voxel / width / height));
+    const most = Object.values(bySlice).reduce((one, other) => (other.length > one.length ? other : one));
+    const at = most[most.length >> 1];
     const voxel = [at % width, Math.floor(at / width) % height, Math.floor(at / width / height)];
     viewer.scene.crosshairPos = viewer.mm2frac(volume.matrix.map(([x, y, z, corner]) => x * voxel[0] + y * voxel[1] + z * voxel[2] + corner));
   };

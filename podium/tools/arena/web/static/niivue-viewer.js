@@ -139,9 +139,10 @@ export const drawVolume = async (figure, { niivue, buffer, facts, words, label, 
       const count = volume.dimsRAS[axis + 1];
       const now = Math.round(viewer.scene.crosshairPos[axis] * count + 0.5);
       Object.assign(slider("slice"), { max: String(count), value: String(now) });
-      const place = words.slice_of.replace("{slice}", now).replace("{slices}", count);
+      const [shown, all] = facts.number?.(axis, now, count) ?? [now, count];
+      const place = words.slice_of.replace("{slice}", shown).replace("{slices}", all);
       slider("slice").setAttribute("aria-valuetext", place);
-      find("count").textContent = `${now} / ${count}`;
+      find("count").textContent = `${shown} / ${all}`;
     }
     Object.assign(figure.dataset, { plane: state.plane, low: state.low, high: state.high });
   };
