@@ -307,15 +307,12 @@ class Challenge(ABC, Generic[TablesT, PredictionT, ReferenceT, ContentT, CaseT])
     def aggregate(self, results: Sequence[CaseResult], runtime: Runtime) -> Figures:
         """Everything below `aggregates`, from the results and the runtime alone: finite numbers only."""
         given = self.given(results, runtime)
-        figures = aggregate(
-            self.scoreboard, [each.metrics for each in results], given, [each.groups for each in results]
-        )
+        rows, groups = [each.metrics for each in results], [each.groups for each in results]
+        figures = aggregate(self.scoreboard, rows, given, groups)
         for alias, target in self.scoreboard.aliases.items():
             put(figures, alias, dict(get(figures, target)))
         if self.cases.groups is not None:
-            names = sorted({name for each in results for name in each.groups})
-            members = {name: [each.metrics for each in results if name in each.groups] for name in names}
-            add_groups(self.scoreboard, members, figures)
+            add_groups(self.scoreboard, rows, groups, figures)
         # metrics.json has at least one figure, also where none has a value, such as a lone AUROC of one class.
         return figures or {"scored_cases": sum(result.status == "scored" for result in results)}
 

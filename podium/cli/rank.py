@@ -81,8 +81,8 @@ def _directions(text: str) -> dict[str, Any]:
 class RankOptions:
     example: ClassVar = "results/ --output ranking"
     sections: ClassVar = {
-        _TABLES: "Long: the columns team, case, value and optionally metric, task, group, direction. Wide: team, case, "
-        "optionally task and group, and one column per metric."
+        _TABLES: "Long: the columns team, case, value and optionally metric, task, group, patient, direction. Wide: "
+        "team, case, optionally task, group and patient, and one column per metric."
     }
 
     paths: Sequence[Path] = argument(

@@ -260,9 +260,13 @@ def _publish_formula(figures: dict[str, Any], formula: Formula, values: Values) 
     put(figures, formula.path, value)
 
 
-def add_groups(board: Scoreboard[Any], groups: Mapping[str, Sequence[Figures]], figures: dict[str, Any]) -> None:
+def add_groups(
+    board: Scoreboard[Any], rows: Sequence[Figures], groups: Sequence[Collection[str]], figures: dict[str, Any]
+) -> None:
     """Add `groups.<group>` with every figure of the group's rows, and `<name>_group_mean`, the mean over the groups."""
-    figures[GROUPS] = {name: aggregate(board, rows, {}) for name, rows in groups.items()}
+    names = sorted({name for own in groups for name in own})
+    members = {name: [row for row, own in zip(rows, groups, strict=True) if name in own] for name in names}
+    figures[GROUPS] = {name: aggregate(board, own, {}) for name, own in members.items()}
     for name, path in board.names.group_means.items():
         if found := [get(each, path) for each in figures[GROUPS].values() if holds(each, path)]:
             put(figures, name + GROUP_MEAN, mean_of(found))

@@ -22,18 +22,23 @@ _BLOCK = 2**18  # entries of `counts` worked on at once: tables of 2 MB, which a
 
 @dataclass(frozen=True)
 class Resamples:
-    """`counts[replicate, case]`: how often each replicate holds each case."""
+    """`counts[replicate, case]`: how often each replicate holds each case; `patients[case]`: whose case it is, numbered
+    from 0, where patients are drawn with all their cases."""
 
     counts: NDArray[np.int32]
+    patients: NDArray[np.int64] | None = None
 
     @classmethod
-    def whole(cls, cases: int) -> "Resamples":
+    def whole(cls, cases: int, *, patients: NDArray[np.int64] | None = None) -> "Resamples":
         """The one replicate that holds every case once: the data as they are."""
-        return cls(np.ones((1, cases), dtype=np.int32))
+        return cls(np.ones((1, cases), dtype=np.int32), patients)
 
     @classmethod
-    def draw(cls, *, cases: int, replicates: int, seed: int) -> "Resamples":
-        """Each replicate draws as many cases as there are, by numpy's PCG64 generator under `seed`."""
+    def draw(cls, *, cases: int, replicates: int, seed: int, patients: NDArray[np.int64] | None = None) -> "Resamples":
+        """Each replicate draws as many cases, or patients, as there are, by numpy's PCG64 generator under `seed`."""
+        if patients is not None:
+            of_patients = cls.draw(cases=int(patients.max()) + 1, replicates=replicates, seed=seed)
+            return cls(np.ascontiguousarray(of_patients.counts[:, patients]), patients)
         generator = np.random.Generator(np.random.PCG64(seed))
         drawn = generator.integers(0, cases, size=(replicates, cases))
         drawn += cases * np.arange(replicates)[:, None]
@@ -55,7 +60,18 @@ class Resamples:
 
     def only(self, kept: NDArray[np.bool_]) -> "Resamples":
         """These draws restricted to the kept cases, for a figure that the others do not have."""
-        return self if kept.all() else Resamples(np.ascontiguousarray(self.counts[:, kept]))
+        if kept.all():
+            return self
+        patients = None if self.patients is None else self.patients[kept]
+        return Resamples(np.ascontiguousarray(self.counts[:, kept]), patients)
+
+    def by_patient(self, values: Floats) -> tuple[Floats, "Resamples"]:
+        """`values[..., case]` as means over the cases of each patient, for tests, and the draws of patients: cases of
+        one patient are not independent. As they are where patients are not known."""
+        if self.patients is None:
+            return values, self
+        _, first, own = np.unique(self.patients, return_index=True, return_inverse=True)
+        return per_patient(values, own) / np.bincount(own), Resamples(np.ascontiguousarray(self.counts[:, first]))
 
     def blocks(self) -> Iterator[NDArray[np.int32]]:
         """`counts` in blocks of whole replicates, in order: for what needs several tables as large as `counts`."""
@@ -114,6 +130,11 @@ class Resamples:
         into moving these."""
         kind = np.int16 if max(self.cases, self.sizes.max(initial=0)) < 2**15 else np.int32
         return np.ascontiguousarray(self.counts.T).astype(kind)
+
+
+def per_patient(values: Floats, patients: NDArray[np.int64]) -> Floats:
+    """`values[..., case]` summed over the cases of each patient."""
+    return np.stack([values[..., patients == each].sum(axis=-1) for each in range(int(patients.max()) + 1)], axis=-1)
 
 
 def expanded_tail(confidence: float, n: int) -> float:

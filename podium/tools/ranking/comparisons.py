@@ -12,8 +12,8 @@ import numpy as np
 from scipy.special import betainc, ndtri, stdtr, stdtrit
 
 from podium.metrics import Floats
-from podium.metrics.resampling import Resamples
-from podium.tools.ranking.result import Claims, Difference, VarianceShares, WorstGroup
+from podium.metrics.resampling import Resamples, per_patient
+from podium.tools.ranking.result import Claims, Difference, VarianceShares
 from podium.tools.ranking.schemes import CaseTable, RankingOptions, SchemeOutcome, positions_in_cases
 from podium.tools.ranking.statistics import holm, max_t_p, percentile_interval, significant
 
@@ -29,6 +29,7 @@ class Comparison:
     full, replicates  scores and ranks on all cases and in every replicate
     values            `[team, case]` whose means are the scores; None where the scores are no such means
     tables            the per-case metrics that teams are ranked by
+    resamples         of the cases, as those of `replicates`; where patients are known, tests are on their means
     """
 
     teams: Sequence[str]
@@ -41,15 +42,23 @@ class Comparison:
 
     @cached_property
     def _holm_p(self) -> Floats:
-        return paired_p_over_pairs(self.full, self.replicates, cases=self.resamples.cases)
+        return paired_p_over_pairs(self.full, self.replicates, cases=self._units)
+
+    @cached_property
+    def _means(self) -> tuple[Floats, Resamples] | None:
+        return None if self.values is None else self.resamples.by_patient(self.values)
+
+    @cached_property
+    def _units(self) -> int:
+        return self.resamples.by_patient(np.empty((0, self.resamples.cases)))[1].cases
 
     @property
     def _method(self) -> Literal["t", "shares", "bootstrap"]:
-        return "bootstrap" if self.values is None else "shares" if np.isin(self.values, (0, 1)).all() else "t"
+        return "bootstrap" if self._means is None else "shares" if np.isin(self._means[0], (0, 1)).all() else "t"
 
     def groups(self) -> tuple[tuple[int | None, ...], tuple[float | None, ...]]:
         """`rank_groups` by tests of all pairs."""
-        p = self._holm_p if self.values is None else max_t_over_pairs(self.values, self.resamples)
+        p = self._holm_p if self._means is None else max_t_over_pairs(*self._means)
         return rank_groups(self.full.scores[0], p, alpha=self.options.alpha)
 
     @cached_property
@@ -57,9 +66,9 @@ class Comparison:
         """Every team compared with the next one."""
         return self._differences(list(pairwise(range(len(self.teams)))))
 
-    def claims(self, worst_groups: Sequence[WorstGroup | None]) -> Claims | None:
+    def claims(self) -> Claims | None:
         """None for a single team or case."""
-        if len(self.teams) < 2 or self.resamples.cases < 2:
+        if len(self.teams) < 2 or self._units < 2:
             return None
         winner = self._differences([(0, other) for other in range(2, len(self.teams))])
         shares = (variance_shares(table.metric.title, table.filled()) for table in self.tables)
@@ -67,7 +76,6 @@ class Comparison:
             method=self._method,
             pairs=(*self.neighbours, *winner),
             rank_intervals=self._rank_intervals(),
-            worst_groups=tuple(worst_groups),
             variance_shares=tuple(each for each in shares if each is not None),
         )
 
@@ -78,13 +86,13 @@ class Comparison:
         return tuple(pair if np.isfinite(score) else None for pair, score in zip(ends, scores, strict=True))
 
     def _differences(self, pairs: Sequence[tuple[int, int]]) -> tuple[Difference, ...]:
-        permuted = permutation_p(self.tables, pairs, cases=self.resamples.cases, seed=self.options.seed)
+        permuted = permutation_p(self.tables, pairs, self.resamples, seed=self.options.seed)
         return tuple(self._difference(*pair, p) for pair, p in zip(pairs, permuted, strict=True))
 
     def _difference(self, one: int, other: int, permuted: float | None) -> Difference:
         difference, drawn = score_difference(self.full, self.replicates, one, other)
         first, second = self.replicates.ranks[:, one], self.replicates.ranks[:, other]
-        cases = self.resamples.cases
+        cases = self._units
         found = Difference(
             better=self.teams[one],
             worse=self.teams[other],
@@ -94,10 +102,10 @@ class Comparison:
         )
         if found.difference is None or found.interval is None or cases < 2:
             return found
-        if self.values is None:
+        if self._means is None:
             false, error, agreement = 1 - found.probability_ahead, standard_error(drawn, cases=cases), None
         else:
-            pair = self.values[[one, other]]
+            pair = self._means[0][[one, other]]
             of_figures = false_claim_of_shares if self._method == "shares" else false_claim_of_means
             false = of_figures(*(pair if self.full.direction == "higher" else -pair))
             error = float((pair[0] - pair[1]).std(ddof=1)) / math.sqrt(cases)
@@ -163,22 +171,25 @@ def cases_needed(error: float, difference: float, *, cases: int) -> int | None:
 
 
 def permutation_p(
-    tables: Sequence[CaseTable], pairs: Sequence[tuple[int, int]], *, cases: int, seed: int
+    tables: Sequence[CaseTable], pairs: Sequence[tuple[int, int]], resamples: Resamples, *, seed: int
 ) -> list[float | None]:
     """Of every pair: the share of 10,000 random swaps of its two teams, each case swapped or not, in which the
-    difference of the ranks, summed over cases and metrics, is at least the observed one. None without a metric.
+    difference of the ranks, summed over cases and metrics, is at least the observed one. None without a metric. The
+    cases of one patient are swapped together.
 
     As the organisers of BraTS publish it (PermRanker).
     """
     if not tables or not pairs:
         return [None] * len(pairs)
-    ranks = np.zeros((len(tables[0].values), cases), dtype=np.float32)  # whole numbers, far below 2^24
+    ranks = np.zeros((len(tables[0].values), resamples.cases))
     for table in tables:
         ranks[:, table.defined] += positions_in_cases(table)
-    leads = np.array([ranks[other] - ranks[one] for one, other in pairs]).T
+    if resamples.patients is not None:
+        ranks = per_patient(ranks, resamples.patients)
+    leads = np.array([ranks[other] - ranks[one] for one, other in pairs], np.float32).T  # whole, far below 2^24
     generator, reached = np.random.default_rng(seed), np.zeros(len(pairs))
     for _ in range(_SWAPS // _SWAPS_AT_ONCE):
-        signs = 2 * generator.integers(0, 2, (_SWAPS_AT_ONCE, cases), dtype=np.int8).astype(np.float32) - 1
+        signs = 2 * generator.integers(0, 2, (_SWAPS_AT_ONCE, len(leads)), dtype=np.int8).astype(np.float32) - 1
         reached += np.count_nonzero(signs @ leads >= leads.sum(axis=0), axis=0)
     return list((reached / _SWAPS).tolist())
 

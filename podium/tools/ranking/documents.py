@@ -64,6 +64,17 @@ class TeamFile:
     def cases(self) -> frozenset[str]:
         return frozenset(row.case for row in self.content.results)
 
+    @property
+    def patients(self) -> Mapping[str, str] | None:
+        """The patient of every case; None where they are not known, or each has a single case."""
+        found = {row.case: row.patient for row in self.content.results if row.patient is not None}
+        return found if len({*found.values()}) < len(found) == len(self.content.results) else None
+
+    @property
+    def units(self) -> int:
+        """How many independent units there are: patients, or cases."""
+        return len(self.cases if self.patients is None else {*self.patients.values()})
+
 
 @dataclass(frozen=True, kw_only=True)
 class Cohort(Generic[RulesT]):
@@ -312,6 +323,11 @@ def _refuse_cases(files: Sequence[TeamFile]) -> None:
                     f"{other.label} does not have the case '{extra[0]}' that {one.label} has "
                     f"({len(extra)} such): they cannot be ranked together."
                 )
+    memberships = [{row.case: (row.groups, row.patient) for row in file.content.results} for file in files]
+    for file, found in zip(files, memberships, strict=True):
+        if found != memberships[0]:
+            words = f"has other groups or patients of its cases than {files[0].label}"
+            raise UsageError(f"{file.label} {words}: they cannot be ranked together.")
     _refuse_difference(files, "expects this number of cases:", lambda file: f"'{file.content.counts.expected}'")
     for file in files:
         counts, rows = file.content.counts, file.content.results

@@ -6,9 +6,11 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from copy import deepcopy
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from podium.challenges.board import RankingRule
 from podium.errors import UsageError, did_you_mean
@@ -69,6 +71,23 @@ class Facts:
     def is_anonymous(self) -> bool:
         """Whether the rows have pseudonyms, and therefore no figures that would reveal a reference."""
         return are_anonymous(self.cases)
+
+    @property
+    def units(self) -> int:
+        """How many patients the cases are of; how many cases there are where patients are not known."""
+        return self.files[0].units
+
+    @cached_property
+    def patients(self) -> NDArray[np.int64] | None:
+        """Whose case each is, numbered from 0; None where that is not known, or every patient has one case."""
+        if (found := self.files[0].patients) is None:
+            return None
+        return np.unique([found[case] for case in self.cases], return_inverse=True)[1]
+
+    @property
+    def whole(self) -> Resamples:
+        """The cases as they are."""
+        return Resamples.whole(len(self.cases), patients=self.patients)
 
     @property
     def teams(self) -> Sequence[str]:
@@ -178,32 +197,37 @@ def _metric_name(given: str, challenge: Rules) -> str:
     return found.name
 
 
-def replicate_figures(facts: Facts, resamples: Resamples) -> tuple[dict[str, Floats], set[str]]:
-    """Dotted path to `[replicate, team]`: the criteria of the official rule and every column; and those of them that
-    are over the terms which each replicate defines (`CohortValues.over_defined_terms`).
+def replicate_figures(
+    facts: Facts, resamples: Resamples, *, also: Sequence[str] = ()
+) -> tuple[dict[str, Floats], set[str]]:
+    """Dotted path to `[replicate, team]`: the criteria of the official rule, every column, and these; and those that are
+    over the terms which each replicate defines (`CohortValues.over_defined_terms`).
 
     A path is left out where the figure does not come from the cases, and where a team's rows do not contain everything
     that it is computed from, as with anonymous rows.
     """
-    found, over_defined_terms = _figures_by_team(facts, resamples)
+    found, over_defined_terms = _figures_by_team(facts, resamples, also)
     complete = {path: drawn for path, drawn in found.items() if len(drawn) == len(facts.files)}
     return {path: np.stack([*drawn.values()], axis=1) for path, drawn in complete.items()}, over_defined_terms
 
 
-def _figures_by_team(facts: Facts, resamples: Resamples) -> tuple[dict[str, dict[int, Floats]], set[str]]:
+def _figures_by_team(
+    facts: Facts, resamples: Resamples, also: Sequence[str] = ()
+) -> tuple[dict[str, dict[int, Floats]], set[str]]:
     """`replicate_figures` by path and team, for every team whose rows contain everything that a figure is made of."""
     board = facts.challenge.scoreboard
     columns = (*facts.challenge.offline_columns(), *facts.challenge.columns())
     criteria = facts.rule.criteria if facts.rule else ()
     given = {figure.path for figure in board.given}
-    paths = dict.fromkeys([*(each.path for each in criteria), *(each.path for each in columns)])
+    paths = dict.fromkeys([*(each.path for each in criteria), *(each.path for each in columns), *also])
     means = {  # [replicate, team] where no team misses a value: one matrix product for all teams
         table.metric.mean_path: resamples.mean(table.values.T)
         for table in facts.tables.values()
         if table.metric.mean_path and not np.isnan(table.values).any()
     }
     groups = [facts.rows[0][case].groups for case in facts.cases]
-    groups = groups if all(groups) else []  # anonymous rows of few cases do not say their groups
+    if facts.is_anonymous and not all(groups):  # anonymous rows of few cases do not say their groups
+        groups = []
     by_team = []
     for number, (rows, aggregates) in enumerate(zip(facts.rows, facts.aggregates, strict=True)):
         known = {path: value for path in given if (value := finite_number(aggregates.get(path))) is not None}
@@ -239,7 +263,7 @@ def with_recomputed_figures(facts: Facts) -> Facts:
     if not facts.cases:
         return facts
     again: list[dict[str, Any]] = [deepcopy(dict(aggregates)) for aggregates in facts.aggregates]
-    for path, found in _figures_by_team(facts, Resamples.whole(len(facts.cases)))[0].items():
+    for path, found in _figures_by_team(facts, facts.whole)[0].items():
         for team in range(len(facts.files)) if found else ():  # else no team's rows contain what it is computed from
             published = figure_at(facts.aggregates[team], path)
             expected = float(found[team][0]) if team in found else None

@@ -133,7 +133,9 @@ def table_columns(ranking: Ranking) -> list[TableColumn]:
     ]
     if stability:
         tests = ranking.claims.rank_intervals if ranking.claims else ()
-        columns += _stability_columns(stability, ranking.methods.confidence, cases=len(ranking.cases), tests=tests)
+        columns += _stability_columns(
+            stability, ranking.methods.confidence, cases=ranking.units, unit=ranking.unit, tests=tests
+        )
     if any(team.group is not None for team in teams):
         groups = [None if team.group is None else str(team.group) for team in teams]
         columns.append(TableColumn("Group", groups, kind="group"))
@@ -171,14 +173,16 @@ def consensus_columns(consensus: Consensus) -> list[TableColumn]:
     return columns + [TableColumn(task, ranks) for task, ranks in zip(consensus.tasks, consensus.ranks, strict=True)]
 
 
-def _stability_columns(stability: Stability, confidence: float, *, cases: int, tests: Ends = ()) -> list[TableColumn]:
+def _stability_columns(
+    stability: Stability, confidence: float, *, cases: int, unit: str = "case", tests: Ends = ()
+) -> list[TableColumn]:
     words, ranks = confidence_words(confidence), stability.rank_intervals
     notes = [f"tests: {rank_range(each, ' to ')}" if each else "" for each in tests]
     return [
         TableColumn(f"Rank, {words} interval", ranks, f"Rank {words}", notes=notes),
         TableColumn(
             "Share of resamples won",
-            [chance(each, cases=cases) for each in stability.win_probabilities],
+            [chance(each, cases=cases, unit=unit) for each in stability.win_probabilities],
             "1st",
             best="high",
         ),

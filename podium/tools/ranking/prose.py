@@ -73,7 +73,7 @@ def notes(facts: Facts, official: Official | None, ranking: Ranking, options: Ra
         facts=facts,
         ranking=ranking,
         official=official,
-        cases=len(facts.cases),
+        cases=facts.units,
         bootstraps=options.bootstraps,
         by_score=by_score,
         by_lower_bound=by_lower_bound,

@@ -17,7 +17,6 @@ from podium.errors import UsageError
 from podium.execution.executor import OverallProgress, no_progress
 from podium.figures import Figures
 from podium.metrics import Floats
-from podium.metrics.declaration import GROUPS, Metric
 from podium.metrics.resampling import Resamples
 from podium.platform.leaderboard import Column
 from podium.readers.files import escape_for_display
@@ -26,6 +25,7 @@ from podium.tools.ranking.comparisons import Comparison
 from podium.tools.ranking.documents import Cohort
 from podium.tools.ranking.evaluations import PerTeam, cohorts_from
 from podium.tools.ranking.facts import Facts, figure_at, gather_facts, replicate_figures, with_recomputed_figures
+from podium.tools.ranking.groups import group_figures, group_paths
 from podium.tools.ranking.official import (
     MissingFigure,
     Official,
@@ -52,7 +52,6 @@ from podium.tools.ranking.result import (
     Significance,
     Team,
     Trouble,
-    WorstGroup,
     plain_row,
     plain_table,
 )
@@ -107,8 +106,8 @@ class Bootstrap:
 
     @classmethod
     def draw(cls, facts: Facts, *, replicates: int, seed: int) -> "Bootstrap":
-        resamples = Resamples.draw(cases=len(facts.cases), replicates=replicates, seed=seed)
-        return cls(resamples, *replicate_figures(facts, resamples))
+        resamples = Resamples.draw(cases=len(facts.cases), replicates=replicates, seed=seed, patients=facts.patients)
+        return cls(resamples, *replicate_figures(facts, resamples, also=group_paths(facts)))
 
     def interval_kind(self, *paths: str) -> IntervalKind:
         """Of figures that have percentile intervals."""
@@ -159,7 +158,7 @@ def rank_all(cohorts: Sequence[Cohort[Any]], options: RankingOptions) -> list[Dr
     """Every cohort. Tasks of a table that have the same cases draw the same ones, so that what their figures share is
     kept; the others have seeds of their own."""
     seeds: dict[frozenset[str], int] = {}
-    fewest = min(len(cohort.files[0].cases) for cohort in cohorts)
+    fewest = min(cohort.files[0].units for cohort in cohorts)
     options = replace(options, bootstraps=enough_replicates(options, cases=fewest))
     rankings = []
     for cohort in cohorts:
@@ -174,7 +173,7 @@ def rank_with_replicates(cohort: Cohort[Any], options: RankingOptions) -> DrawnR
     """`rank` with the replicates. A table of scores has no official rule: the mean decides."""
     if options.scheme == OFFICIAL and cohort.challenge.ranking is None:
         options = replace(options, scheme=MEAN.name)
-    options = replace(options, bootstraps=enough_replicates(options, cases=len(cohort.files[0].cases)))
+    options = replace(options, bootstraps=enough_replicates(options, cases=cohort.files[0].units))
     facts = _in_final_order(with_recomputed_figures(gather_facts(cohort, options)), options)
     official = _official(facts, options)
     bootstrap = None
@@ -186,7 +185,7 @@ def rank_with_replicates(cohort: Cohort[Any], options: RankingOptions) -> DrawnR
         ranked = scheme_rankings(facts, official, bootstrap, replace(options, progress=overall.start))
         tests = []
         for table in facts.in_schemes:
-            tests.append(significance(table, alpha=options.alpha))
+            tests.append(significance(table, facts.whole, alpha=options.alpha))
             overall.advance()
     finally:
         overall.finish()
@@ -195,6 +194,7 @@ def rank_with_replicates(cohort: Cohort[Any], options: RankingOptions) -> DrawnR
     scheme_ranks = np.array([[rank or last for rank in each.ranking.ranks] for each in ranked])
     arena = arena_section(official.arena, facts.teams) if official and official.arena else None
     arena_decides = arena if options.scheme == OFFICIAL else None
+    group_tables, worst_groups = group_figures(facts, bootstrap.figures if bootstrap else {}, options)
     groups, differences, claims = _comparisons(facts, chosen, bootstrap, arena_decides, options)
     columns = aggregate_columns(facts, arena, bootstrap, options)
     ranking = Ranking(
@@ -206,6 +206,7 @@ def rank_with_replicates(cohort: Cohort[Any], options: RankingOptions) -> DrawnR
         deciding_scheme=options.scheme,
         teams=team_lines(facts, official, chosen.ranking, groups),
         cases=tuple(facts.cases),
+        patients=None if facts.patients is None else facts.units,
         statuses=tuple(tuple(rows[case].status for case in facts.cases) for rows in facts.rows),
         columns=columns,
         metrics=case_metrics(facts, bootstrap, options),
@@ -229,10 +230,11 @@ def rank_with_replicates(cohort: Cohort[Any], options: RankingOptions) -> DrawnR
         ),
         notes=(),
         calibration=_calibration(facts, options),
-        claims=claims,
+        claims=claims and replace(claims, worst_groups=worst_groups),
+        groups=group_tables,
     )
-    if claims:
-        ranking = replace(ranking, claims=replace(claims, sentences=sentences("claims", ranking=ranking)))
+    if ranking.claims:
+        ranking = replace(ranking, claims=replace(ranking.claims, sentences=sentences("claims", ranking=ranking)))
     methods = replace(ranking.methods, sentences=method_sentences(facts, ranking))
     ranking = replace(ranking, methods=methods, notes=notes(facts, official, ranking, options))
     return DrawnRanking(ranking=ranking, replicates=None if chosen.replicates is None else chosen.replicates.ranks)
@@ -257,7 +259,7 @@ def _comparisons(
         resamples=bootstrap.resamples,
         options=options,
     )
-    return comparison.groups(), comparison.neighbours, comparison.claims(_worst_groups(facts))
+    return comparison.groups(), comparison.neighbours, comparison.claims()
 
 
 def _case_scores(facts: Facts, full: Floats, drawn: Floats, resamples: Resamples) -> Floats | None:
@@ -271,29 +273,6 @@ def _case_scores(facts: Facts, full: Floats, drawn: Floats, resamples: Resamples
                 if same(values.mean(axis=1), full) and same(resamples.mean(values.T), drawn):
                     return values
     return None
-
-
-def _worst_groups(facts: Facts) -> list[WorstGroup | None]:
-    """[team], by the figure that alone decides, and where groups have none, by the first metric of the schemes."""
-    figures: list[tuple[str, Criterion | Metric]]
-    rule, figures = facts.rule, [(table.metric.mean_path, table.metric) for table in facts.in_schemes[:1]]
-    if rule is not None and len(rule.criteria) == 1 and not rule.by_case:
-        figures.insert(0, (facts.challenge.scoreboard.resolved(rule.criteria[0].path), rule.criteria[0]))
-    worst = ((_worst_group(aggregates, *each) for each in figures) for aggregates in facts.aggregates)
-    return [next(filter(None, of_team), None) for of_team in worst]
-
-
-def _worst_group(aggregates: Figures, path: str, figure: Criterion | Metric) -> WorstGroup | None:
-    """None unless two groups have the figure. A table of scores has the means of groups beside that of all cases."""
-    beside = aggregates.get(path.partition(".")[0])
-    groups = dict(beside.get(GROUPS, {})) if isinstance(beside, Mapping) else {}
-    groups |= {name: figure_at(figures, path) for name, figures in aggregates.get(GROUPS, {}).items()}
-    known, mean = {name: value for name, value in groups.items() if value is not None}, figure_at(aggregates, path)
-    if len(known) < 2 or mean is None:
-        return None
-    sign = 1 if figure.direction == "higher" else -1
-    group = min(known, key=lambda name: sign * known[name])
-    return WorstGroup(figure=figure.title, group=group, value=known[group], gap=sign * (mean - known[group]))
 
 
 def _in_final_order(facts: Facts, options: RankingOptions) -> Facts:
@@ -369,7 +348,7 @@ def _official_ranked(facts: Facts, official: Official, bootstrap: Bootstrap | No
     if official.ratings is not None:
         why_not = "The arena decides among the finalists, and resampling cases does not resample its votes."
     names = (OFFICIAL, "Official", rule.words)
-    found = _ranked(names, official.outcome, replicates, why_not, options, cases=len(facts.cases))
+    found = _ranked(names, official.outcome, replicates, why_not, options, cases=facts.units)
     if bootstrap is None or rule.by_case:
         return found
     kind = bootstrap.interval_kind(*(each.path for each in rule.criteria))
@@ -384,11 +363,11 @@ def _general(scheme: Scheme, facts: Facts, bootstrap: Bootstrap | None, options:
     names = (scheme.name, scheme.title, words)
     full = _full(scheme, facts, options)
     if bootstrap is None:
-        return _ranked(names, full, None, _why_not(facts, bootstrap), options, cases=len(facts.cases))
+        return _ranked(names, full, None, _why_not(facts, bootstrap), options, cases=facts.units)
     replicates = apply_scheme(scheme, facts.in_schemes, bootstrap.resamples, options, facts.weights)
-    found = _ranked(names, full, replicates, None, options, cases=len(facts.cases))
+    found = _ranked(names, full, replicates, None, options, cases=facts.units)
     exact = exact_intervals(scheme, facts.in_schemes, options.confidence)
-    if exact is None:
+    if exact is None or facts.patients is not None:
         return found
     return replace(found, ranking=replace(found.ranking, score_intervals=exact, interval_kind="binomial"))
 
@@ -437,7 +416,7 @@ def _ranked(  # noqa: PLR0913  (what a ranking by one scheme is made of)
 
 
 def _full(scheme: Scheme, facts: Facts, options: RankingOptions) -> SchemeOutcome:
-    whole, quick = Resamples.whole(len(facts.cases)), replace(options, progress=no_progress)
+    whole, quick = facts.whole, replace(options, progress=no_progress)
     return apply_scheme(scheme, facts.in_schemes, whole, quick, facts.weights)
 
 
@@ -474,7 +453,7 @@ def aggregate_columns(
     """The leaderboard's columns in which at least one team has a value, and the arena's ratings."""
     drawn = bootstrap.figures if bootstrap else {}
     given = {figure.path for figure in facts.challenge.scoreboard.given}
-    medians = {table.metric.median for table in facts.tables.values()}
+    medians = {table.metric.median for table in facts.tables.values() if facts.patients is None}
     columns = [
         AggregateColumn(
             path=column.path,
@@ -518,9 +497,9 @@ def known_figure(aggregates: Figures, column: Column) -> float | None:
 
 
 def _intervals(facts: Facts, column: Column, drawn: Floats, options: RankingOptions) -> Intervals:
-    """None for a team whose figure is unknown. Medians over the cases that have a value have exact intervals."""
-    found = percentile_intervals(drawn, confidence=options.confidence, cases=len(facts.cases))
-    for table in facts.tables.values():
+    """None for a team whose figure is unknown. Medians over independent cases have exact intervals."""
+    found = percentile_intervals(drawn, confidence=options.confidence, cases=facts.units)
+    for table in facts.tables.values() if facts.patients is None else ():
         if table.metric.median == column.path:
             cases = [values[~np.isnan(values)] for values in table.values]
             found = tuple(median_interval(values, confidence=options.confidence) for values in cases)
@@ -552,16 +531,16 @@ def case_metrics(facts: Facts, bootstrap: Bootstrap | None, options: RankingOpti
             means=plain_row(Resamples.whole(filled.shape[0]).mean(filled)[0]),
             mean_intervals=None
             if drawn is None
-            else percentile_intervals(drawn, confidence=options.confidence, cases=len(facts.cases)),
+            else percentile_intervals(drawn, confidence=options.confidence, cases=facts.units),
             values=plain_table(table.values),
         )
         found.append(result)
     return tuple(found)
 
 
-def significance(table: CaseTable, *, alpha: float) -> Significance:
+def significance(table: CaseTable, whole: Resamples, *, alpha: float) -> Significance:
     """Every team against every other by one metric; missing values count as the worst."""
-    p = pairwise_p(table.gains(), Resamples.whole(table.values.shape[1]).only(table.defined))[0]
+    p = pairwise_p(*whole.only(table.defined).by_patient(table.gains()))[0]
     adjusted = holm_over_pairs(p)
     return Significance(
         metric=table.metric.name,
@@ -596,7 +575,7 @@ def consensus(rankings: Sequence[DrawnRanking], options: RankingOptions) -> Cons
     ]
     replicates, drawn_means = _by_mean_rank(np.stack(drawn)) if len(drawn) == len(rankings) else (None, None)
     kemeny, disagreements = kemeny_order(ranks) if len(names) <= MOST_TEAMS else (None, None)
-    confidence, cases = options.confidence, min(len(each.ranking.cases) for each in rankings)
+    confidence, cases = options.confidence, min(each.ranking.units for each in rankings)
     return Consensus(
         title=rankings[0].ranking.title,
         tasks=tuple(" ".join(each.ranking.division.values()) for each in rankings),

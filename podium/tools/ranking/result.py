@@ -19,7 +19,7 @@ from podium.metrics.declaration import Direction
 from podium.packages import pandas
 from podium.platform.metrics_file import Status, html_table, titled_schema
 from podium.tools.ranking.calibration import Calibration, Strict
-from podium.tools.ranking.wording import Interval
+from podium.tools.ranking.wording import Interval, count
 
 ARENA_PATH = "arena.rating"
 """The path of the column with the arena's ratings, where they decided."""
@@ -219,6 +219,25 @@ class WorstGroup(Strict):
 
 
 @dataclass(frozen=True, kw_only=True)
+class GroupFigures(Strict):
+    """A figure of every group of cases, for one way of grouping them.
+
+    column     of cases.csv; "" for another way
+    cases      how many a group has; None where rows do not say it
+    values     [team][group], with `intervals` over the group's cases
+    worst      [team]
+    """
+
+    column: str
+    figure: str
+    groups: tuple[str, ...]
+    cases: tuple[int | None, ...]
+    values: Matrix
+    intervals: tuple[Intervals, ...]
+    worst: tuple[WorstGroup | None, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
 class Claims(Strict):
     """What can be claimed of the teams.
 
@@ -235,8 +254,8 @@ class Claims(Strict):
     method: Literal["t", "shares", "bootstrap"]
     pairs: tuple[Difference, ...]
     rank_intervals: tuple[tuple[int, int] | None, ...]
-    worst_groups: tuple[WorstGroup | None, ...]
     variance_shares: tuple[VarianceShares, ...]
+    worst_groups: tuple[WorstGroup | None, ...] = ()
     sentences: tuple[str, ...] = ()
 
 
@@ -306,11 +325,13 @@ class Ranking(Strict):
 
     division              the setting that divides a challenge into separately ranked parts, such as the regime
     deciding_scheme       the scheme the final table follows: `official` by default
+    patients              how many the cases are of, where these are not independent; None where that is not known
     statuses              [team][case]; empty, like `cases`, where the files contain no per-case rows
     differences           between every team and the next; empty without a bootstrap
     not_resampled         titles of columns that do not come from the cases, such as the time
     scheme_taus           [scheme][scheme], Kendall's tau-b between the full rankings of two schemes, in their order
     calibration           of the judge by the arena's votes, where it was given
+    groups                what teams are ranked by, of every group of cases
     claims                None without a bootstrap, with a single team or case, and where an arena decided
     notes                 sentences: what could not be done, what an organiser should check
     """
@@ -337,10 +358,12 @@ class Ranking(Strict):
     notes: tuple[str, ...]
     calibration: Calibration | None = None
     claims: Claims | None = None
+    patients: int | None = None
+    groups: tuple[GroupFigures, ...] = ()
 
     def __repr__(self) -> str:
         best = ", ".join(f"{team.rank} {team.name}" for team in self.teams[:3])
-        return f"<{self.challenge}: {len(self.teams)} teams, {len(self.cases)} cases; {best}>"
+        return f"<{self.challenge}: {len(self.teams)} teams, {self.size}; {best}>"
 
     def _repr_html_(self) -> str:
         from podium.tools.ranking.output import rank_range, table_columns
@@ -362,6 +385,21 @@ class Ranking(Strict):
         ]
         columns = ["team", "rank", "case", "status", "figure", "region", "value"]
         return pandas.DataFrame(rows, columns=columns).astype({"value": float})
+
+    @property
+    def units(self) -> int:
+        """How many independent units were resampled: patients, or cases."""
+        return len(self.cases) if self.patients is None else self.patients
+
+    @property
+    def unit(self) -> str:
+        return "case" if self.patients is None else "patient"
+
+    @property
+    def size(self) -> str:
+        """`64 cases of 32 patients`."""
+        cases = len(self.cases) or max((team.expected for team in self.teams), default=0)
+        return count(cases, "case") + (f" of {count(self.patients, 'patient')}" if self.patients is not None else "")
 
     def scheme(self, name: str) -> SchemeRanking:
         """The ranking under one scheme."""

@@ -170,7 +170,7 @@ def _median_position(table: CaseTable, resamples: Resamples, _: RankingOptions) 
 
 
 def _wins(table: CaseTable, resamples: Resamples, options: RankingOptions, *, adjusted: bool = False) -> Floats:
-    p = pairwise_p(table.gains(), resamples.only(table.defined))
+    p = pairwise_p(*resamples.only(table.defined).by_patient(table.gains()))
     return share_of_significant_wins(holm_over_pairs(p) if adjusted else p, alpha=options.alpha)
 
 

@@ -1,7 +1,7 @@
 """Tables of scores of challenges that Podium did not score: read, checked, and turned into cohorts, one per task.
 
-A long table has the columns `team, case, value` and may have `metric, task, group, direction`; a wide one has
-`team, case`, may have `task, group`, and every other column is a metric.
+A long table has the columns `team, case, value` and may have `metric, task, group, patient, direction`; a wide one
+has `team, case`, may have `task, group, patient`, and every other column is a metric.
 """
 
 import math
@@ -20,11 +20,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from podium.errors import Refused, UsageError, read_given
-from podium.figures import LARGEST, Figures, get
+from podium.figures import LARGEST
 from podium.metrics import Floats
-from podium.metrics.aggregation import aggregate
-from podium.metrics.declaration import CaseMetric, CohortMetric, Direction, Scoreboard
-from podium.metrics.resampling import Resamples
+from podium.metrics.aggregation import add_groups, aggregate
+from podium.metrics.declaration import GROUPS, CaseMetric, Direction, Scoreboard
 from podium.platform.metrics_file import SCHEMA_NAME, CaseResult, Counts, MetricsFile
 from podium.readers.files import escape_for_display
 from podium.readers.text import parse_csv
@@ -34,8 +33,7 @@ from podium.tools.ranking.result import plain_table
 STANDARD_INPUT = Path("-")
 _DECIMAL = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?", re.ASCII | re.IGNORECASE)  # float() also takes "1_0"
 _ABSENT = {"", "na", "n/a", "nan", "null", "none"}
-_KEYS = ("team", "case", "task", "group")
-_GROUP = "group"  # the key of a row that contains its group
+_KEYS = ("team", "case", "task", "group", "patient")
 _SHOWN_COLUMNS = 4
 
 Missing = Literal["worst", "exclude", "error"]
@@ -46,10 +44,11 @@ Given = TypeVar("Given")
 
 @dataclass
 class TaskScores:
-    """The scores that are ranked together: the group of every case, empty where it has none, and by metric the values
-    by team and case, None where a cell says that there is none."""
+    """The scores that are ranked together: group and patient of every case, empty where it has none, and by metric the
+    values by team and case, None where a cell says that there is none."""
 
     groups: dict[str, str] = field(default_factory=dict)
+    patients: dict[str, str] = field(default_factory=dict)
     values: dict[str, dict[tuple[str, str], float | None]] = field(default_factory=lambda: defaultdict(dict))
 
 
@@ -82,13 +81,16 @@ def read_score_table(path: Path) -> ScoreTable:
     teams, metrics = dict[str, None](), dict[str, None]()
     for number, cells in rows:
         row, place = dict(zip(lower, cells, strict=True)), f"{name}, row {number}"
-        team, case, task, group = (escape_for_display(str(row.get(key) or "").strip()) for key in _KEYS)
+        team, case, task, group, patient = (escape_for_display(str(row.get(key) or "").strip()) for key in _KEYS)
         if not team or not case:
             raise UsageError(f"{place}: '{'case' if team else 'team'}' is empty.")
         teams[team] = None
-        before = tasks[task].groups.setdefault(case, group)
-        if before != group:
-            raise UsageError(f"The case '{case}' is in the groups '{before}' and '{group}'.")
+        for what, found, given in (
+            ("in the groups", tasks[task].groups, group),
+            ("of the patients", tasks[task].patients, patient),
+        ):
+            if (before := found.setdefault(case, given)) != given:
+                raise UsageError(f"The case '{case}' is {what} '{before}' and '{given}'.")
         if "value" in row:
             metric = escape_for_display(str(row.get("metric") or "").strip()) or "value"
             _note_direction(directions, metric, row.get("direction"), place)
@@ -106,6 +108,10 @@ def read_score_table(path: Path) -> ScoreTable:
     if not teams:
         raise UsageError(f"{name} has no rows.")
     refuse_similar_names(teams)
+    for each in tasks.values():
+        without = [case for case, patient in each.patients.items() if not patient]
+        if 0 < len(without) < len(each.patients):
+            raise UsageError(f"The case '{without[0]}' has no patient, but others have ({len(without)} such).")
     return ScoreTable(
         name="scores" if path == STANDARD_INPUT else path.stem,
         teams=sorted(teams),
@@ -281,16 +287,19 @@ def _cohort(
             CaseResult(
                 case=case,
                 status="missing" if is_absent else "scored",
-                metrics={
-                    _GROUP: groups.get(task.groups[case], ""),
-                    **{column.metric.name: each for column, each in zip(columns, figures, strict=True)},
-                },
+                metrics={column.metric.name: each for column, each in zip(columns, figures, strict=True)},
+                groups=(groups[task.groups[case]],) if task.groups[case] else (),
                 error="The table has no value for this team and case." if is_absent else None,
+                patient=task.patients.get(case) or None,
             )
             for case, is_absent, *figures in zip(
                 cases, is_missing[number], *(each[number] for each in cells), strict=True
             )
         ]
+        figures_of_rows, of_rows = [row.metrics for row in rows], [row.groups for row in rows]
+        aggregates = aggregate(board, figures_of_rows, {}, of_rows)
+        if groups:
+            add_groups(board, figures_of_rows, of_rows, aggregates)
         content = MetricsFile(
             schema=SCHEMA_NAME,
             challenge=table.name,
@@ -298,7 +307,7 @@ def _cohort(
             title=table.name,
             version="",
             settings={"table": settings},
-            aggregates=aggregate(board, [row.metrics for row in rows], {}),
+            aggregates=aggregates,
             counts=Counts.of(rows),
             results=rows,
         )
@@ -339,21 +348,17 @@ def _check(column: _Column, teams: Sequence[str], cases: Sequence[str], missing:
 
 
 def _scoreboard(metrics: Sequence[CaseMetric[Any]], groups: Mapping[str, str]) -> Scoreboard[Any]:
-    by_group = [
-        CohortMetric(
-            path=f"{metric.name}.groups.{key}",
-            title=f"{metric.title}, {group}",
-            direction=metric.direction,
-            compute=_group_mean(metric.name, key),
-        )
+    by_group = {
+        f"{GROUPS}.{key}.{metric.mean_path}": f"{metric.title}, {group}"
         for metric in metrics
         for group, key in groups.items()
-    ]
+    }
     means = [metric.mean_path for metric in metrics]
     return Scoreboard(
         metrics=metrics,
-        cohort_metrics=by_group,
-        leaderboard=(*means, *(figure.path for figure in by_group)),
+        leaderboard=(*means, *by_group),
+        titles=by_group,
+        groupings=int(bool(groups)),
         headline=means[:_SHOWN_COLUMNS],
         ranked=means if len(means) > 1 else (),
     )
@@ -370,21 +375,10 @@ def _metric(key: str, title: str, table: ScoreTable, options: TableOptions) -> C
     return CaseMetric(name=key, title=title, direction=direction, lowest=lowest, highest=highest, worst=bound)
 
 
-def _group_mean(name: str, group: str) -> Any:
-    """The mean over the drawn cases of one group; NaN where none was drawn."""
-
-    def mean(rows: Sequence[Figures], resamples: Resamples) -> Floats:
-        kept = np.array([row[_GROUP] == group and get(row, name) is not None for row in rows], dtype=bool)
-        values = [get(row, name) for row, is_kept in zip(rows, kept, strict=True) if is_kept]
-        return resamples.only(kept).mean(np.array(values, dtype=np.float64))
-
-    return mean
-
-
 def _keys(names: Sequence[str]) -> dict[str, str]:
     """A unique key of metrics.json for every name: letters, digits, _ and - only."""
     keys: dict[str, str] = {}
-    taken = {_GROUP}
+    taken = {GROUPS}
     for name in names:
         stem = re.sub(r"[^A-Za-z0-9_-]+", "_", name).strip("_") or "metric"
         numbered = (f"{stem}_{number}" for number in count(len(keys) + 1))

@@ -115,10 +115,10 @@ def percent(share: float | None) -> str:
     return NOTHING if share is None or math.isnan(share) else chance(share, cases=FEW_CASES)
 
 
-def chance(share: float, *, cases: int) -> str:
-    """A probability as a percentage. Only 0 is written as 0 % and only 1 as 100 %; with fewer than ten cases neither is
-    ever written, and the number of cases is added."""
-    few = f" (n = {count(cases, 'case')})" if cases < FEW_CASES else ""
+def chance(share: float, *, cases: int, unit: str = "case") -> str:
+    """A probability as a percentage. Only 0 is written as 0 % and only 1 as 100 %; with fewer than ten cases, or
+    patients, neither is ever written, and their number is added."""
+    few = f" (n = {count(cases, unit)})" if cases < FEW_CASES else ""
     if share < 0.005 and (share > 0 or few):
         return f"< 1 %{few}"
     if share > 0.995 and (share < 1 or few):

@@ -47,6 +47,7 @@ from podium.tools.report.tables import (
     claims_table,
     consensus_table,
     final_table,
+    group_tables,
     settings_table,
     team_pages,
 )
@@ -77,7 +78,7 @@ def ranking_report(ranking: Ranking, pictures: CasePictures | None = None) -> Re
         Section(
             *("stability", "How certain?", "How certain is this ranking?"),
             words=sentences("stability", ranking=ranking, shown=MOST_DETAILED),
-            tables=[table for table in stability if table],
+            tables=[*(table for table in stability if table), *group_tables(ranking)],
             exhibits=figures.add_all(_stability_exhibits(ranking, teams)),
         ),
     ]
@@ -113,12 +114,11 @@ def ranking_report(ranking: Ranking, pictures: CasePictures | None = None) -> Re
 
 
 def _facts(ranking: Ranking) -> list[tuple[str, str]]:
-    cases = len(ranking.cases) or max((team.expected for team in ranking.teams), default=0)
     return [
         *([("Version", ranking.version)] if ranking.version else []),
         *((name.capitalize(), value) for name, value in ranking.division.items()),
         ("Teams", f"{len(ranking.teams):,}"),
-        ("Cases", f"{cases:,}"),
+        ("Cases", ranking.size.replace(" cases", "").replace(" case", "")),
         ("Scheme", ranking.deciding.title),
     ]
 

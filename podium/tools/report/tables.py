@@ -22,11 +22,13 @@ from podium.tools.ranking.wording import (
     chance,
     column_decimals,
     confidence_words,
+    count,
     even_decimals,
     figure,
     fixed,
     interval_words,
     probability,
+    with_interval,
 )
 from podium.tools.report.exhibits import FIRST_METRIC_COLUMN, CaseValues, case_values
 from podium.tools.report.overlays import CasePictures
@@ -74,7 +76,7 @@ def claims_table(ranking: Ranking) -> Table | None:
     found = ranking.claims.pairs if ranking.claims else ranking.differences
     if not found:
         return None
-    cases, decimals = len(ranking.cases), column_decimals(team.score for team in ranking.teams)
+    decimals = column_decimals(team.score for team in ranking.teams)
     teams, agreement = {team.name: team for team in ranking.teams}, [fixed(each.agreement, 2) for each in found]
     groups = [_group_words(teams[each.better], teams[each.worse], each.interval) for each in found]
     return Table.of(
@@ -88,7 +90,7 @@ def claims_table(ranking: Ranking) -> Table | None:
             "Resolvable": [fixed(each.resolvable, decimals) for each in found],
             "Cases needed": [f"{each.cases_needed:,}" if each.cases_needed else NOTHING for each in found],
             **({"Agreement": agreement} if any(each != NOTHING for each in agreement) else {}),
-            "False claim": [_claim_words(each.false_claim, cases) for each in found],
+            "False claim": [_claim_words(each.false_claim, ranking) for each in found],
             "p of swaps": [probability(each.permutation_p) for each in found],
             "Groups": groups,
         },
@@ -98,8 +100,28 @@ def claims_table(ranking: Ranking) -> Table | None:
     )
 
 
-def _claim_words(false: float | None, cases: int) -> str:
-    return NOTHING if false is None else f"{chance(false, cases=cases)}{': not safe' if false > MOST_FALSE else ''}"
+def group_tables(ranking: Ranking) -> list[Table]:
+    """The figure by group of cases, for every way of grouping, and how far the worst group is behind all cases."""
+    tables = []
+    for found in ranking.groups:
+        decimals = even_decimals([value for row in found.values for value in row])
+        columns = {"Team": [team.name for team in ranking.teams]}
+        for number, (group, cases) in enumerate(zip(found.groups, found.cases, strict=True)):
+            cells = [(row[number], ends[number]) for row, ends in zip(found.values, found.intervals, strict=True)]
+            head = f"{group} ({count(cases, 'case')})" if cases else group
+            columns[head] = [with_interval(value, ends, decimals) for value, ends in cells]
+        columns["Worst group"] = [each.group if each else NOTHING for each in found.worst]
+        columns["Gap"] = [fixed(each.gap if each else None, decimals) for each in found.worst]
+        title = f"{found.figure} by {found.column or 'group'}"
+        caption = "Gap: by how much the worst group is worse than all cases."
+        tables.append(Table.of(columns, caption, title=title, kind="names"))
+    return tables
+
+
+def _claim_words(false: float | None, ranking: Ranking) -> str:
+    if false is None:
+        return NOTHING
+    return f"{chance(false, cases=ranking.units, unit=ranking.unit)}{': not safe' if false > MOST_FALSE else ''}"
 
 
 def _group_words(better: Team, worse: Team, interval: Interval | None) -> str:

@@ -82,7 +82,7 @@ def test_figures_of_groups_are_resampled_by_the_groups_of_the_rows(tmp_path: Pat
     toml = '[figures]\ngap = { formula = "groups.scanner_Siemens.mae - groups.scanner_GE.mae", direction = "lower" }\n'
     scored(tmp_path, toml=toml + BY_COLUMNS)
     (cohort,) = read_cohorts([tmp_path / "teams"])
-    drawn = replicate_figures(gather_facts(cohort, RankingOptions()), Resamples.whole(4))
+    drawn, _ = replicate_figures(gather_facts(cohort, RankingOptions()), Resamples.whole(4))
     assert drawn["gap"].tolist() == [[2.0]]
 
 

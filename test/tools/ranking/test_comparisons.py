@@ -71,7 +71,7 @@ def comparison(
 
 
 def claims(values: np.ndarray, *, replicates: int = 400, scheme: Scheme = MEAN) -> Claims:
-    found = comparison(values, replicates=replicates, scheme=scheme).claims([None] * len(values))
+    found = comparison(values, replicates=replicates, scheme=scheme).claims()
     assert found is not None
     return found
 
@@ -153,7 +153,7 @@ def test_swaps_of_two_teams_by_all_swaps() -> None:
     ranks = sum(
         np.array([[1 + np.sum(t.values[:, c] > v) for c, v in enumerate(row)] for row in t.values]) for t in tables
     )
-    for (one, other), found in zip(pairs, permutation_p(tables, pairs, cases=6, seed=0), strict=True):
+    for (one, other), found in zip(pairs, permutation_p(tables, pairs, Resamples.whole(6), seed=0), strict=True):
         leads = ranks[other] - ranks[one]
         literal = np.mean([np.dot(signs, leads) >= leads.sum() for signs in product((1, -1), repeat=6)])
         assert found == pytest.approx(literal, abs=0.02)
@@ -218,7 +218,7 @@ def test_a_team_without_a_score_has_no_claim() -> None:
     whole, drawn = Resamples.whole(3), Resamples.draw(cases=3, replicates=50, seed=0)
     full, replicates = (apply_scheme(MEAN, [table], draws, RankingOptions()) for draws in (whole, drawn))
     parts = {"full": full, "replicates": replicates, "values": None, "tables": [table], "resamples": drawn}
-    found = Comparison(teams=["a", "b", "c"], **parts, options=RankingOptions()).claims([None] * 3)
+    found = Comparison(teams=["a", "b", "c"], **parts, options=RankingOptions()).claims()
     assert found is not None
     first, *others = found.pairs
     assert first.false_claim is not None
@@ -227,8 +227,8 @@ def test_a_team_without_a_score_has_no_claim() -> None:
 
 
 def test_one_team_or_one_case_has_no_claims() -> None:
-    assert comparison(np.array([[0.5, 0.6]])).claims([None]) is None
-    assert comparison(np.array([[0.5], [0.6]])).claims([None] * 2) is None
+    assert comparison(np.array([[0.5, 0.6]])).claims() is None
+    assert comparison(np.array([[0.5], [0.6]])).claims() is None
 
 
 # In a ranking.
