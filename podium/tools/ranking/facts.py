@@ -200,7 +200,7 @@ def _metric_name(given: str, challenge: Rules) -> str:
 def replicate_figures(
     facts: Facts, resamples: Resamples, *, also: Sequence[str] = ()
 ) -> tuple[dict[str, Floats], set[str]]:
-    """Dotted path to `[replicate, team]`: the criteria of the official rule, every column, and these; and those that are
+    """Dotted path to `[replicate, team]`: criteria of the official rule, every column, and these, and those that are
     over the terms which each replicate defines (`CohortValues.over_defined_terms`).
 
     A path is left out where the figure does not come from the cases, and where a team's rows do not contain everything
