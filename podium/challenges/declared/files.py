@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from podium.challenges.declared.value_settings import (
     BoxesSettings,
     FindingsSettings,
+    LandmarksSettings,
     SurvivalSettings,
     ValueSettings,
     as_tuple,
@@ -409,6 +410,8 @@ def _written(settings: ValueSettings) -> "AnnotationKind":
 def _columns(value: ValueSettings) -> Sequence[str]:
     if isinstance(value, FindingsSettings):
         return [*value.by_name.values()]
+    if isinstance(value, LandmarksSettings):
+        return ("name", *_written(value).columns)
     return _written(value).columns if value.kind in EMPTY_LISTS else as_tuple(value.column)
 
 
@@ -420,7 +423,7 @@ def _reference_columns(value: ValueSettings) -> Sequence[str]:
 
 def _optional(values: Sequence[ValueSettings]) -> tuple[str, ...]:
     """Columns that a table need not have."""
-    lists = [value for value in values if value.kind in EMPTY_LISTS]
+    lists = [value for value in values if value.kind in (*EMPTY_LISTS, "landmarks")]
     return tuple(dict.fromkeys(column for value in lists for column in _written(value).optional))
 
 

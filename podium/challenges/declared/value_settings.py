@@ -360,6 +360,18 @@ class BoxesSettings(PointsSettings):
     box_columns: BoxColumns | None = None
 
 
+class LandmarksSettings(ValueSettings):
+    """Points with names, each at most once in a case. `unit` is that of their coordinates."""
+
+    not_needed = ("column", "reference_column")
+    sockets = ("Multiple points",)
+    to_fill_in = ('unit = "mm"',)
+    ending = ".json"
+
+    kind: Literal["landmarks"]
+    unit: Literal["mm", "index"]
+
+
 class TextSettings(ValueSettings):
     """UTF-8 text."""
 
@@ -396,6 +408,7 @@ VALUE_MODELS: Mapping[str, type[ValueSettings]] = {
     "detection_map": DetectionMapSettings,
     "points": PointsSettings,
     "boxes": BoxesSettings,
+    "landmarks": LandmarksSettings,
     "text": TextSettings,
     "survival": SurvivalSettings,
 }

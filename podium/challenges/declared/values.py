@@ -22,6 +22,7 @@ from podium.challenges.declared.value_settings import (
     ImageSettings,
     LabelsSettings,
     LabelTable,
+    LandmarksSettings,
     NumberSettings,
     PointsSettings,
     ProbabilitySettings,
@@ -354,6 +355,40 @@ class PointsValue(Value[PointsSettings, "Annotations", "Annotations"]):
         return found if self.settings.names is None else found.named(self.settings.names)
 
 
+Places = Mapping[str, NDArray[np.float64]]
+
+
+class LandmarksValue(Value[LandmarksSettings, Places, Places]):
+    """Points by name; every name of the reference is expected."""
+
+    def read_reference(self, located: Located) -> Places:
+        found = self._by_name(located)
+        if not found:
+            raise Refused(f"'{located.label}' has no landmark.")
+        return found
+
+    def read_prediction(self, located: Located, expected: ExpectedPrediction) -> Places:
+        return self._by_name(located)
+
+    def answers(self, reference: Places) -> Sequence[Places]:
+        shifted = {name: place + 3.0 for name, place in reference.items()}
+        return [reference, shifted, dict([*reference.items()][1:])]
+
+    def describe(self, reference: Places) -> Description:
+        return Description(figures={f"{self.name} (landmarks)": len(reference)})
+
+    def _by_name(self, located: Located) -> Places:
+        found = located.annotations(self.settings)
+        places: dict[str, NDArray[np.float64]] = {}
+        for name, place in zip(found.names, found.coordinates, strict=True):
+            if name is None:
+                raise Refused(f"'{located.label}' has a landmark without a name.")
+            if name in places:
+                raise Refused(f"'{located.label}' has the landmark '{escape_for_display(name)}' twice.")
+            places[name] = place
+        return places
+
+
 class DetectionMapValue(Value[DetectionMapSettings, ContinuousImage, ContinuousImage]):
     """An image of confidences; the reference is a label image."""
 
@@ -680,6 +715,7 @@ VALUE_KINDS: Mapping[str, type[Value[Any, Any, Any]]] = {
     "detection_map": DetectionMapValue,
     "points": PointsValue,
     "boxes": PointsValue,
+    "landmarks": LandmarksValue,
     "text": TextValue,
     "survival": SurvivalValue,
 }

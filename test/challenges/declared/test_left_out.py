@@ -103,6 +103,11 @@ def distribution(numbers: list[int]) -> dict[str, float]:
     return {name: number / sum(numbers) for name, number in zip(CLASSES, numbers, strict=True)}
 
 
+def landmarks(*, least: int) -> st.SearchStrategy[dict[str, Any]]:
+    place = st.tuples(st.integers(0, 9), st.integers(0, 9)).map(lambda each: np.array(each, dtype=np.float64))
+    return st.dictionaries(st.sampled_from("abc"), place, min_size=least)
+
+
 LABELS = pictures(st.integers(0, 2), np.uint8).map(lambda each: LabelImage(each, None))
 TABLE = {"table": "p.csv", "column": "v"}
 SHARE = st.integers(0, 8).map(lambda eighths: eighths / 8)
@@ -137,6 +142,9 @@ SIDES: dict[str, Side] = {
         reference=st.fixed_dictionaries({"one": st.integers(0, 1), "two": st.integers(0, 1)}),
         prediction=st.fixed_dictionaries({"one": SHARE, "two": SHARE}),
     ),
+    "landmarks": Side(
+        value={"file": "{case}.json", "unit": "mm"}, reference=landmarks(least=1), prediction=landmarks(least=0)
+    ),
     "points": Side(
         value={"file": "{case}.json", "unit": "mm"}, reference=places().map(points), prediction=detected(points)
     ),
@@ -161,6 +169,8 @@ NEEDED: dict[str, dict[str, Any]] = {
     "volume_rmse_ml": {"failed": 1.0},
     "relative_volume_difference": {"failed": 20},
     "fp": {"failed": "empty"},
+    "mre": {"failed": 8.0},
+    "sdr": {"radii_mm": (1.0, 3.0)},
     "points": {"radius_mm": 1.1},
     "boxes": {"threshold": 0.3},
 }

@@ -13,6 +13,7 @@ _MODULES = {
     "points": "detections",
     "boxes": "detections",
     "detection_map": "detections",
+    "landmarks": "landmarks",
     "number": "scalars",
     "image": "images",
     "text": "texts",

@@ -5,6 +5,7 @@ case (`CaseValueMetric`) or of all cases (`CohortValueMetric`); metrics of regio
 """
 
 import math
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -192,6 +193,11 @@ def length_of_range(_: Any, value: AnyValueKind) -> float | None:
     return None if value.settings.range is None else float(value.settings.range[1] - value.settings.range[0])
 
 
+def words_of(part: str) -> str:
+    """The last part of a path in a title: `at_0_5` as "at 0.5"."""
+    return re.sub(r"^(at_\d+)_(\d+)$", r"\1.\2", part).replace("_", " ")
+
+
 def joined_path(*parts: str) -> str:
     """A dotted path of the parts that are not empty."""
     return ".".join(part for part in parts if part)
@@ -223,17 +229,21 @@ class CaseValueMetric(MetricKind):
     reveals_reference  whether the figure, together with one's own prediction, reveals the reference
     needed             what a worst value would need, for the message
     undefined_when     (value) -> when the references leave all cases without a value
+    several            (settings) -> of a metric with several figures the function of each, by the last part of its path
+    has_unit           whether its unit is that of the value
     check              what is wrong with settings that are well-formed
     """
 
     figure: Figure
-    compute: OfCase
+    compute: OfCase = lambda *_: None
     worst: Callable[[Any, AnyValueKind], float | None] = lambda _, __: None
     when_missing: OfCase | None = None
     undefined: Callable[[DeclaredCase, AnyValueKind], Reason | None] = lambda _, __: None
     reveals_reference: bool = False
     needed: str = ""
     undefined_when: Callable[[AnyValueKind], str] = lambda _: ""
+    several: Callable[[Any], Mapping[str, OfCase]] | None = None
+    has_unit: bool = True
     check: Callable[[Any, AnyValueKind], Sequence[ValidationProblem]] = lambda _, __: ()
 
     def problems(self, settings: Any, values: Mapping[str, AnyValueKind]) -> Sequence[ValidationProblem]:
@@ -249,33 +259,37 @@ class CaseValueMetric(MetricKind):
 
     def declare(self, settings: MetricSettings, values: Mapping[str, AnyValueKind], engine: MetricEngine) -> Declared:
         declared = Declared(package=self.computed_by(settings, engine))
-        for value in values.values():
-            metric = self._case_metric(settings, value, several=len(values) > 1)
-            declared.metrics.append(metric)
-            declared.columns.append(metric.mean_path)
-            if self.reveals_reference:
-                declared.confidential.append(metric.name)
-        if len(values) > 1:
-            terms, path = [each.mean_path for each in declared.metrics], f"{settings.own_name}.mean"
-            title, lacking = settings.title_of(self.figure), max(each.undefined_when for each in declared.metrics)
-            scale = declared.metrics[0].scale
-            mean = mean_of_figures(terms, path=path, title=f"{title}, mean", undefined_when=lacking, **scale)
-            declared.formulas.append(mean)
-            declared.columns.append(path)
+        for part, compute in ({"": self.compute} if self.several is None else self.several(settings)).items():
+            metrics = [
+                self._case_metric(settings, value, part, compute, alone=len(values) == 1) for value in values.values()
+            ]
+            declared.metrics += metrics
+            declared.columns += [each.mean_path for each in metrics]
+            declared.confidential += [each.name for each in metrics] if self.reveals_reference else []
+            if len(metrics) > 1:
+                terms, path = [each.mean_path for each in metrics], joined_path(settings.own_name, part, "mean")
+                title = f"{settings.title_of(self.figure)} {words_of(part)}".strip()
+                lacking = max(each.undefined_when for each in metrics)
+                words: dict[str, Any] = {"title": f"{title}, mean", "undefined_when": lacking}
+                declared.formulas.append(mean_of_figures(terms, path=path, **words, **metrics[0].scale))
+                declared.columns.append(path)
         return declared
 
-    def _case_metric(self, settings: MetricSettings, value: AnyValueKind, *, several: bool) -> CaseMetric[DeclaredCase]:
-        path = joined_path(settings.own_name, value.name if several else "")
-        title = settings.title_of(self.figure)
+    def _case_metric(
+        self, settings: MetricSettings, value: AnyValueKind, part: str, compute: OfCase, *, alone: bool
+    ) -> CaseMetric[DeclaredCase]:
+        path = joined_path(settings.own_name, "" if alone else value.name, part)
+        words = ["" if alone else value.title, words_of(part)]
+        unit = getattr(value.settings, "unit", "") if self.has_unit else ""
         return CaseMetric(
             name=path,
-            title=f"{title} {value.title}" if several else title,
-            **replace(self.figure, unit=getattr(value.settings, "unit", "") or self.figure.unit).scale,
+            title=" ".join(filter(None, [settings.title_of(self.figure), *words])),
+            **replace(self.figure, unit=unit or self.figure.unit).scale,
             worst=self._worst_number(settings, value),
             median=f"{path}.median",
             count=f"{path}.n",
             undefined_when=self.undefined_when(value),
-            compute=lambda case: self._of_case(case, value, settings),
+            compute=lambda case: self._of_case(case, value, settings, compute),
             of=frozenset({value.name}),
         )
 
@@ -285,12 +299,14 @@ class CaseValueMetric(MetricKind):
             return self.figure.highest if self.figure.direction == "lower" else self.figure.lowest
         return min(max(float(given), self.figure.lowest), self.figure.highest)
 
-    def _of_case(self, case: DeclaredCase, value: AnyValueKind, settings: MetricSettings) -> float | Reason | None:
+    def _of_case(
+        self, case: DeclaredCase, value: AnyValueKind, settings: MetricSettings, compute: OfCase
+    ) -> float | Reason | None:
         """Only this value may be missing. What the reference leaves undefined is so without a prediction too."""
         if (reason := self.undefined(case, value)) is not None:
             return reason
         if not case.values[value.name].is_missing:
-            return self.compute(case, value, settings)
+            return compute(case, value, settings)
         if isinstance(settings.failed, int | float):
             return float(settings.failed)
         return self.worst(settings, value) if self.when_missing is None else self.when_missing(case, value, settings)
@@ -388,7 +404,7 @@ class CohortValueMetric(MetricKind):
         for part, metrics in parts.items():
             if len(metrics) > 1:
                 terms, path = [each.path for each in metrics], joined_path(settings.own_name, part, "mean")
-                title = f"{settings.title_of(self.figure)} {part.replace('_', ' ')}".strip()
+                title = f"{settings.title_of(self.figure)} {words_of(part)}".strip()
                 lacking, scale = self.undefined_when, self.figure.scale
                 mean = mean_of_figures(terms, path=path, title=f"{title}, mean", undefined_when=lacking, **scale)
                 declared.formulas.append(mean)
@@ -398,7 +414,7 @@ class CohortValueMetric(MetricKind):
     def _cohort_metric(  # noqa: PLR0913  (what its paths, titles and functions need)
         self, settings: MetricSettings, value: AnyValueKind, engine: MetricEngine, *, place: str, part: str, facts: str
     ) -> CohortMetric:
-        words = " ".join(each for each in (value.title if place else "", part) if each).replace("_", " ")
+        words = " ".join(filter(None, (value.title if place else "", words_of(part))))
 
         def cohort(rows: Sequence[Figures], resamples: Resamples) -> CohortFacts:
             found, drawn = referenced(rows, facts, resamples)
