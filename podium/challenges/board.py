@@ -10,11 +10,11 @@ import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 
-from podium.challenges.settings import FigureSettings, RankingSettings, Tables
+from podium.challenges.settings import FigureSettings, RankingMethod, RankingSettings, Tables
 from podium.errors import ValidationProblem, did_you_mean, listed
 from podium.figures import Figures, get, holds
 from podium.formulas import (
@@ -46,6 +46,7 @@ from podium.metrics.declaration import (
 
 _BETTER: Mapping[Direction, int] = {"higher": 1, "lower": -1}
 _MEAN = ".mean"
+_METHODS = " or ".join(f'"{each}"' for each in get_args(RankingMethod))
 _MOST_HEADLINE = 6
 _ABBREVIATION = re.compile(
     r"\b(?:ap|assd|auc|auroc|ccc|ct|dsc|f1|fn|fp|froc|hd|hd95|icc|iou|map|mad|mae|masd|mcc|mri|mse|nsd|pet|pq|psnr|rmse|"
@@ -66,6 +67,7 @@ class Criterion:
     known_path      a figure below `aggregates` that is 0 where this one is unknown: unknown ranks behind all known
     if_absent       a sentence: what an organiser has to do where a file lacks the figure
     absent_is_last  a team without the figure ranks behind all others: an undefined figure is not published
+    part            criteria of one part give one position together
     """
 
     path: str
@@ -76,6 +78,7 @@ class Criterion:
     known_path: str | None = None
     if_absent: str | None = None
     absent_is_last: bool = False
+    part: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,8 +88,7 @@ class RankingRule:
     words         the rule in one sentence, for tables, reports and papers
     tie_breaks    applied in turn to teams that the criteria leave equal; teams equal in these too share the position
     case_metrics  the declared per-case metrics that the general schemes rank by
-    by_case       the criteria are not compared themselves: teams have a position in every case by each of
-                  `case_metrics`, and the mean of all these positions decides
+    method        of `[ranking]`, with the level `alpha` of its tests
     division      a setting whose values are ranked separately, such as a regime: files may differ in it
     lower_bound   a figure below `aggregates`: the only criterion without its doubtful part; where it gives another
                   order, the ranking says so first
@@ -100,7 +102,8 @@ class RankingRule:
     criteria: tuple[Criterion, ...]
     case_metrics: tuple[str, ...]
     tie_breaks: tuple[Criterion, ...] = ()
-    by_case: bool = False
+    method: RankingMethod | None = None
+    alpha: float = 0.05
     division: str | None = None
     finalists: int | None = None
     lower_bound: str | None = None
@@ -108,11 +111,23 @@ class RankingRule:
     limits: Mapping[str, str] = field(default_factory=dict)
 
     @property
+    def by_case(self) -> bool:
+        """Whether the criteria are not compared themselves, but the cases of `case_metrics`."""
+        return self.method not in (None, "mean_of_positions")
+
+    @property
+    def is_nested(self) -> bool:
+        """Whether positions are combined in two steps."""
+        return 1 < len({each.part for each in self.criteria}) < len(self.criteria)
+
+    @property
     def not_live(self) -> str:
         """Why the order of the platform's leaderboard, which knows columns alone, is not that of the rule; "" where it
         is, but for rounding and tie-breaks."""
         if self.by_case:
-            return "teams are ranked by their positions in every case (positions_by_case)"
+            return f"teams are ranked by single cases ({self.method})"
+        if self.is_nested:
+            return "positions are combined in two steps"
         if len({criterion.weight for criterion in self.criteria}) > 1:
             return "the positions in its columns have different weights"
         return ""
@@ -387,40 +402,46 @@ def _rule(ranking: RankingRule, board: Scoreboard[Any], names: _Names) -> Rankin
     settings = names.tables.ranking
     if settings is None:
         return ranking
-    by_case = settings.method == "positions_by_case"
-    by = names.matching(("ranking", "by"), settings.names, of_case=by_case)
+    by_case = settings.method not in (None, "mean_of_positions")
+    parts = [names.matching(("ranking", "by"), each, of_case=by_case) for each in settings.parts]
+    if all(len(each) == 1 for each in settings.parts):  # a pattern stands for figures of equal rank
+        parts = [[name] for each in parts for name in each]
+    by = [name for each in parts for name in each]
     criteria = _criteria(("ranking", "by"), by, names.metric if by_case else names.figure)
     ties = _criteria(("ranking", "tie_break"), settings.tie_break, names.figure)
     if len(by) > 1 and settings.method is None:
         names.refuse(
             ("ranking", "method"),
-            'is missing: with several figures say how positions are combined, "mean_of_positions" or '
-            '"positions_by_case"',
+            f"is missing: with several figures say how positions are combined, {_METHODS}",
         )
     if len(by) == 1 and settings.method == "mean_of_positions":
         names.refuse(("ranking", "method"), "combines the positions in several figures, but 'by' names one")
-    if settings.weights is not None and (by_case or len(settings.weights) != len(by)):
-        names.refuse(("ranking", "weights"), "must be one number for each figure of 'by', with mean_of_positions")
+    if len(parts) < len(by) and settings.method in ("positions_by_case", "permutation"):
+        names.refuse(("ranking", "by"), f"has a list among its figures, which {settings.method} does not combine")
+    if settings.weights is not None and (by_case or len(settings.weights) != len(parts)):
+        names.refuse(("ranking", "weights"), "must be one number for each entry of 'by', with mean_of_positions")
+    if (settings.alpha is None) == (settings.method == "significant_wins"):
+        names.refuse(("ranking", "alpha"), "is the level of the tests of significant_wins, and needed with it alone")
     if criteria is None or ties is None:
         return ranking
-    weights = (
-        settings.weights if settings.weights and len(settings.weights) == len(criteria) else (1.0,) * len(criteria)
-    )
+    weights = settings.weights if settings.weights and len(settings.weights) == len(parts) else (1.0,) * len(parts)
+    part_of = [number for number, each in enumerate(parts) for _ in each]
     figures = names.tables.figures
     described = [
         f"{each.title} = {figures[each.path].formula.text}" if each.path in figures else each.title for each in criteria
     ]
     return RankingRule(
-        words=_words(described, settings),
+        words=_words(_in_parts(described, part_of), settings),
         criteria=tuple(
-            replace(each, weight=weight, decimals=settings.round)
-            for each, weight in zip(criteria, weights, strict=True)
+            replace(each, weight=weights[part], decimals=settings.round, part=part)
+            for each, part in zip(criteria, part_of, strict=True)
         ),
         tie_breaks=tuple(ties),
         case_metrics=tuple(metric.name for name in by if (metric := names.known.find_metric(name)) is not None)
         if by_case
         else _case_metrics(board, list(names.tables.case_figures)),
-        by_case=by_case,
+        method=settings.method,
+        alpha=settings.alpha or RankingRule.alpha,
         finalists=ranking.finalists,
         division=ranking.division,
         limits=ranking.limits,
@@ -474,12 +495,22 @@ def _leaderboard(board: Scoreboard[Any], ranking: RankingRule, names: _Names) ->
 
 
 def _words(titles: Sequence[str], settings: RankingSettings) -> str:
-    if settings.method == "positions_by_case":
+    if settings.method == "significant_wins":
+        beaten = "other teams beaten in one-sided paired Wilcoxon signed-rank tests over cases, at a level of "
+        holm = f"{beaten}{settings.alpha or 0:g} after Holm's adjustment over all ordered pairs"
+        return f"teams are ranked by the mean of their positions in {listed(titles)}, each by the share of {holm}"
+    if settings.method in ("positions_by_case", "permutation"):
         return f"teams are ranked by the mean of their positions in every case by {listed(titles)}"
     if len(titles) > 1:
         weighted = "weighted mean" if settings.weights else "mean"
         return f"teams are ranked by the {weighted} of their positions in {listed(titles)}"
     return f"teams are ranked by {titles[0]}"
+
+
+def _in_parts(titles: Sequence[str], part_of: Sequence[int]) -> Sequence[str]:
+    """The titles of figures, those of one part together."""
+    parts = [[title for title, own in zip(titles, part_of, strict=True) if own == part] for part in sorted({*part_of})]
+    return [part[0] if len(part) == 1 else f"({listed(part)} together)" for part in parts]
 
 
 def _of_cases(formula: Formula) -> CaseMetric[Any]:

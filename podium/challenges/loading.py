@@ -72,7 +72,8 @@ def load_file(name: str, file: ChallengeFile) -> Loaded:
     if challenge is not None:
         problems += challenge.cases.read_facts(file.path.parent)
     if challenge is not None and challenge.ranking.by_case and common is not None and common.per_case == "none":
-        words = 'is positions_by_case, which needs the rows of single cases; per_case = "none" publishes none'
+        method = challenge.ranking.method
+        words = f'is {method}, which needs the rows of single cases; per_case = "none" publishes none'
         problems.append(ValidationProblem(key=("ranking", "method"), words=words))
     return Loaded(challenge=challenge, problems=[*problems, *loaded.problems])
 

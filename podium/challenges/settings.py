@@ -94,6 +94,7 @@ Slug = Annotated[Text, AfterValidator(_is_a_slug)]
 KIND_NAMES = ("declared", "freehand", "lesions", "reports")  # one package each
 CASES = "cases"
 DEFAULT_DECIMALS = 4  # of aggregates where single cases are hidden: more would reveal single cases
+RankingMethod = Literal["mean_of_positions", "positions_by_case", "permutation", "significant_wins"]
 BOARD_TABLES = ("figures", "case_figures", "leaderboard", "ranking")
 ENGINE = "engine"  # a key outside of tables that is a setting of the kind: it decides how figures are computed
 _PATTERN_SECONDS = 5.0  # of one case name: some patterns never end
@@ -419,23 +420,29 @@ class LeaderboardSettings(Settings):
 class RankingSettings(Settings):
     """What teams are ranked by.
 
-    by         a figure, or several whose positions are combined
+    by         a figure, or several whose positions are combined; a list among them is one position, by the mean of the
+               positions in its figures
     method     mean_of_positions: a position in each figure, then their weighted mean; positions_by_case: a position in
-               each case and metric, then the mean of all
+               each case and metric, then the mean of all; permutation: the same, with groups of teams that permutation
+               tests do not separate; significant_wins: a position in each metric, by the share of other teams beaten
+    alpha      the level of the tests of significant_wins
     weights    of the positions [equal]
     round      decimals that count [all]
     tie_break  figures that decide, in turn, among teams that are equal
     """
 
-    by: Text | Annotated[tuple[Text, ...], Field(min_length=1)]
-    method: Literal["mean_of_positions", "positions_by_case"] | None = None
+    by: Text | Annotated[tuple[Text | Annotated[tuple[Text, ...], Field(min_length=1)], ...], Field(min_length=1)]
+    method: RankingMethod | None = None
+    alpha: Annotated[float, Field(strict=True, gt=0, lt=0.5)] | None = None
     weights: Annotated[tuple[Positive, ...], Field(min_length=1)] | None = None
     round: Annotated[int, Field(strict=True, ge=0, le=12)] | None = None
     tie_break: tuple[Text, ...] = ()
 
     @property
-    def names(self) -> tuple[str, ...]:
-        return (self.by,) if isinstance(self.by, str) else self.by
+    def parts(self) -> tuple[tuple[str, ...], ...]:
+        """The figures of every position that is combined."""
+        given = (self.by,) if isinstance(self.by, str) else self.by
+        return tuple((each,) if isinstance(each, str) else each for each in given)
 
 
 class Tables(Settings):

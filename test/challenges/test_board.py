@@ -162,7 +162,7 @@ MISTAKES: list[tuple[dict[str, Any], str]] = [
     ),
     (
         {"ranking": {"by": "auc_dice", "weights": [1.0, 2.0]}},
-        "'ranking.weights' must be one number for each figure of 'by'",
+        "'ranking.weights' must be one number for each entry of 'by'",
     ),
     (
         {"leaderboard": {"columns": ["auc_dicee"]}},

@@ -39,6 +39,7 @@ class Comparison:
     tables: Sequence[CaseTable]
     resamples: Resamples
     options: RankingOptions
+    by_permutation: bool = False
 
     @cached_property
     def _holm_p(self) -> Floats:
@@ -57,9 +58,22 @@ class Comparison:
         return "bootstrap" if self._means is None else "shares" if np.isin(self._means[0], (0, 1)).all() else "t"
 
     def groups(self) -> tuple[tuple[int | None, ...], tuple[float | None, ...]]:
-        """`rank_groups` by tests of all pairs."""
-        p = self._holm_p if self._means is None else max_t_over_pairs(*self._means)
+        """`rank_groups` by tests of all pairs; with `by_permutation` by permutation tests."""
+        p = (
+            self._swaps_p
+            if self.by_permutation
+            else self._holm_p
+            if self._means is None
+            else max_t_over_pairs(*self._means)
+        )
         return rank_groups(self.full.scores[0], p, alpha=self.options.alpha)
+
+    @property
+    def _swaps_p(self) -> Floats:
+        first, second = np.triu_indices(len(self.teams), k=1)
+        pairs = list(zip(first.tolist(), second.tolist(), strict=True))
+        found = permutation_p(self.tables, pairs, self.resamples, seed=self.options.seed)
+        return _symmetric(holm(np.array(found, dtype=np.float64)), teams=len(self.teams))
 
     @cached_property
     def neighbours(self) -> tuple[Difference, ...]:

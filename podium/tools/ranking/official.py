@@ -25,6 +25,8 @@ from podium.tools.ranking.result import Arena, ArenaTeam, Row, SchemeRanking
 from podium.tools.ranking.schemes import (
     MEAN_POSITION,
     PLATFORM,
+    TESTED,
+    WINS,
     PlatformMethod,
     RankedFigure,
     RankingOptions,
@@ -65,19 +67,26 @@ def apply_rule(rule: RankingRule, figures: Mapping[str, Floats]) -> SchemeOutcom
 
 def rank_by_case(facts: Facts, rule: RankingRule, resamples: Resamples) -> SchemeOutcome:
     """Every team gets a position in every case by every metric of the rule; the mean of all positions decides, then the
-    tie-breaks. A case that teams are not compared in by a metric (`CaseTable.defined`) is left out of that metric."""
+    tie-breaks. With significant wins it gets one position by every metric: by the share of other teams that it beats. A
+    case that teams are not compared in by a metric (`CaseTable.defined`) is left out of that metric."""
+    wins: list[RankedFigure] = []
     total, count = np.zeros((resamples.replicates, len(facts.teams))), np.zeros((resamples.replicates, 1))
     for name, criterion in zip(rule.case_metrics, rule.criteria, strict=True):
         if name not in facts.tables:
             raise MissingFigure(f"{facts.labels[0]} has no per-case values of '{name}', which teams are ranked by.")
         table = facts.tables[name]
+        if rule.method == "significant_wins":
+            given = replace(table, values=rounded(table.values, criterion.decimals))
+            share = TESTED.score(given, resamples, RankingOptions(alpha=rule.alpha))
+            wins.append(RankedFigure(share, *WINS, part=criterion.part))
+            continue
         values = rounded(table.compared, criterion.decimals)
         kept = resamples.only(table.defined)
         total += kept.total(case_positions(values, criterion.direction).T)
         count += kept.sizes[:, None]
     mean = total / np.maximum(count, 1)
     breaks = rule_figures(replace(rule, criteria=()), facts.aggregates, facts.labels)
-    return SchemeOutcome.of([RankedFigure(mean, *MEAN_POSITION)], _compared(rule.tie_breaks, breaks))
+    return SchemeOutcome.of(wins or [RankedFigure(mean, *MEAN_POSITION)], _compared(rule.tie_breaks, breaks))
 
 
 def _compared(criteria: Sequence[Criterion], figures: Mapping[str, Floats]) -> list[RankedFigure]:
@@ -87,7 +96,7 @@ def _compared(criteria: Sequence[Criterion], figures: Mapping[str, Floats]) -> l
         values = rounded(figures[each.path], each.decimals)
         if each.absent_is_last:
             values = np.where(np.isnan(values), _LAST[each.direction], values)
-        found.append(RankedFigure(values, each.direction, each.title, each.weight))
+        found.append(RankedFigure(values, each.direction, each.title, each.weight, each.part))
     return found
 
 
@@ -196,7 +205,7 @@ def official_ranking(facts: Facts, options: RankingOptions) -> Official:
     if rule is None:
         raise MissingFigure("A table of scores has no official rule.")
     if rule.by_case:
-        outcome = rank_by_case(facts, rule, Resamples.whole(len(facts.cases)))
+        outcome = rank_by_case(facts, rule, facts.whole)
     else:
         outcome = apply_rule(rule, rule_figures(rule, facts.aggregates, facts.labels))
     ranks = outcome.ranks[0]

@@ -258,6 +258,7 @@ def _comparisons(
         tables=facts.in_schemes,
         resamples=bootstrap.resamples,
         options=options,
+        by_permutation=options.scheme == OFFICIAL and facts.rule is not None and facts.rule.method == "permutation",
     )
     return comparison.groups(), comparison.neighbours, comparison.claims()
 

@@ -194,7 +194,7 @@ _TESTED = "teams are ranked by the share of the other teams they beat in a one-s
 _AFTER_HOLM = _TESTED.format(", the p values adjusted by Holm's method over all ordered pairs")
 _LOW = "teams are ranked by the {quantile:g} quantile of their cases from the worse side, linearly interpolated"
 _BY_RANKS = "teams are ranked in every case, then by the {} of these ranks"
-_WINS: tuple[Direction, str] = ("higher", "Significant wins")
+WINS: tuple[Direction, str] = ("higher", "Significant wins")
 
 MEAN = Scheme("mean-then-rank", "Mean, then rank", "teams are ranked by the mean over cases", _mean)
 SIDE_BY_SIDE = (
@@ -204,11 +204,12 @@ SIDE_BY_SIDE = (
     Scheme(
         "rank-then-median", "Rank, then median", _BY_RANKS.format("median"), _median_position, "lower", "Median rank"
     ),
-    Scheme("test-then-rank", "Test, then rank", _TESTED.format(""), _wins, *_WINS),
+    Scheme("test-then-rank", "Test, then rank", _TESTED.format(""), _wins, *WINS),
 )
+TESTED = Scheme("test-then-rank-holm", "Test with Holm, then rank", _AFTER_HOLM, partial(_wins, adjusted=True), *WINS)
 _OTHERS = (
     Scheme("quantile-then-rank", "Quantile, then rank", _LOW, _low_quantile),
-    Scheme("test-then-rank-holm", "Test with Holm, then rank", _AFTER_HOLM, partial(_wins, adjusted=True), *_WINS),
+    TESTED,
 )
 SCHEMES = {scheme.name: scheme for scheme in (*SIDE_BY_SIDE, *_OTHERS)}
 
@@ -220,6 +221,15 @@ class RankedFigure(NamedTuple):
     direction: Direction
     title: str
     weight: float = 1.0
+    part: int = 0
+
+
+def _together(figures: Sequence[RankedFigure]) -> RankedFigure:
+    """One figure, or the weighted mean of the positions in several."""
+    if len(figures) == 1:
+        return figures[0]
+    ranks, weights = [positions([each[:2]]) for each in figures], [each.weight for each in figures]
+    return RankedFigure(mean_positions(ranks, weights), *MEAN_POSITION, figures[0].weight)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -233,11 +243,10 @@ class SchemeOutcome:
 
     @classmethod
     def of(cls, figures: Sequence[RankedFigure], tie_breaks: Sequence[RankedFigure] = ()) -> "SchemeOutcome":
-        """Ranks by one figure, or by the weighted mean of the positions in several; among equals by the tie-breaks."""
-        if len(figures) > 1:
-            ranks = [positions([each[:2]]) for each in figures]
-            figures = [RankedFigure(mean_positions(ranks, [each.weight for each in figures]), *MEAN_POSITION)]
-        ((score, direction, title, _),) = figures
+        """Ranks by one figure, or by the weighted mean of the positions in several, those of a part together first;
+        among equals by the tie-breaks."""
+        parts = [[each for each in figures if each.part == part] for part in sorted({each.part for each in figures})]
+        score, direction, title, *_ = _together([*map(_together, parts)])
         ranked = positions([(score, direction), *(each[:2] for each in tie_breaks)])
         return cls(ranks=ranked, scores=score, direction=direction, score_title=title)
 

@@ -8,6 +8,8 @@ import pytest
 from challenges.declared.declaring import HEAD, errors, metric, score, value
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from numpy.typing import NDArray
+from scipy.stats import wilcoxon
 
 from podium import rank
 from podium.cli import main
@@ -161,3 +163,70 @@ def test_anonymous_rows_do_not_hold_what_it_takes_and_the_words_say_so(tmp_path:
     official = cohort_ranking(tmp_path, "anonymous").scheme("official")
     assert official.stability is None
     assert "The rows are anonymous" in (official.why_no_stability or "")
+
+
+def test_a_list_among_the_figures_gives_one_position(tmp_path: Path) -> None:
+    """Positions by age 3, 1, 2 and by weight 3, 2, 1; together 3, 1, 1. With age again: (3 + 3) / 2, (1 + 1) / 2,
+    (1 + 2) / 2; without the list, `three` would equal `two`."""
+    nested = '[ranking]\nby = [["age_error", "weight_error"], "age_error.median"]\nmethod = "mean_of_positions"\n'
+    teams = {"one": ((9, 9, 9), (5, 5, 5)), "two": ((2, 2, 2), (4, 4, 4)), "three": ((3, 3, 3), (1, 1, 1))}
+    found = ranked(tmp_path, nested, teams)
+    assert {team.name: team.score for team in found.teams} == {"one": 3.0, "two": 1.0, "three": 1.5}
+    assert "(Age error and Weight error together) and Age error, median" in found.deciding.words
+
+
+MANY = tuple(f"{number:02}" for number in range(12))
+
+
+def compared(tmp_path: Path, ranking: str, errors_of: dict[str, NDArray[np.float64]]) -> Ranking:
+    def written(ages: Any) -> dict[str, str]:
+        return {
+            "p.csv": "\n".join(["case,age,weight", *(f"{case},{age},0" for case, age in zip(MANY, ages, strict=True))])
+        }
+
+    for team, ages in errors_of.items():
+        score(tmp_path, VALUES + ranking, written([0] * len(MANY)), written(ages), team=team)
+    return rank(tmp_path / "teams", options=RankingOptions(bootstraps=50))[0]
+
+
+def test_significant_wins_by_scipy(tmp_path: Path) -> None:
+    generator = np.random.default_rng(4)
+    found = {f"t{number}": 20 + 4 * number + generator.normal(size=12) * 3 for number in range(4)}
+    ranking = compared(tmp_path, '[ranking]\nby = "age_error"\nmethod = "significant_wins"\nalpha = 0.03\n', found)
+    pairs = [(one, other) for one in found for other in found if one != other]
+    p = [
+        wilcoxon(-found[one], -found[other], alternative="greater", correction=True, method="asymptotic").pvalue
+        for one, other in pairs
+    ]
+    order = np.argsort(p)
+    adjusted = np.maximum.accumulate(np.array(p)[order] * (len(p) - np.arange(len(p))))
+    wins = dict.fromkeys(found, 0.0)
+    for place, value_of in zip(order, adjusted, strict=True):
+        wins[pairs[place][0]] += float(value_of <= 0.03) / 3
+    assert {team.name: team.score for team in ranking.teams} == wins
+    assert sorted(wins.values()) != [0.0] * 4
+    assert ranking.deciding.stability is not None, "tests are repeated in every resample"
+
+
+def test_permutation_groups_teams_that_swaps_do_not_separate(tmp_path: Path) -> None:
+    generator = np.random.default_rng(4)
+    found = {name: base + generator.normal(size=12) for name, base in (("a", 20.0), ("b", 20.1), ("c", 40.0))}
+    ranking = compared(tmp_path, '[ranking]\nby = "age_error"\nmethod = "permutation"\n', found)
+    by_case = np.array(list(found.values())).argsort(axis=0).argsort(axis=0) + 1
+    assert {team.name: team.score for team in ranking.teams} == dict(zip(found, by_case.mean(axis=1), strict=True))
+    assert {team.name: team.group for team in ranking.teams} == {"a": 1, "b": 1, "c": 2}
+    assert any("PermRanker" in each for each in ranking.methods.sentences)
+
+
+@pytest.mark.parametrize(
+    ("ranking", "words"),
+    [
+        ('by = "age_error"\nmethod = "significant_wins"', "'ranking.alpha' is the level of the tests"),
+        ('by = "age_error"\nalpha = 0.05', "'ranking.alpha' is the level of the tests"),
+        ('by = [["age_error", "weight_error"]]\nmethod = "permutation"', "has a list among its figures"),
+        ('by = [["age_error", "weight_error"], "age_error"]', "'ranking.method' is missing"),
+    ],
+)
+def test_keys_of_methods_that_do_not_fit(tmp_path: Path, ranking: str, words: str) -> None:
+    found = errors(tmp_path, f"{VALUES}[ranking]\n{ranking}\n", references=table((0, 0, 0), (0, 0, 0)))
+    assert any(words in error for error in found), found
