@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, AliasChoices, BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic import AfterValidator, AliasPath, BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from podium.challenges.challenge import AnyChallenge
 from podium.errors import UsageError, first_problem, listed, read_given
@@ -24,70 +24,44 @@ _BEGINNING = re.compile(rb'(?:\xef\xbb\xbf)?\s*(?:\[|\{\s*"count")')  # a metric
 _NEEDED = ("schema", "settings", "counts", "results")  # of metrics.json
 _WORD = re.compile(r"[A-Za-z_]\w*")
 _SHOWN = 5  # figures of a filtered metrics.json, in a message
-_Key = int | NonEmpty
+Key = int | NonEmpty
 
 
-class _Exported(BaseModel):
-    """The platform adds fields: those that are not needed here are ignored."""
+class Evaluation(BaseModel):
+    """One evaluation of one submission. The platform adds fields: those that are not needed here are ignored."""
 
     model_config = ConfigDict(extra="ignore", frozen=True)
 
-
-class _Creator(_Exported):
-    username: NonEmpty
-
-
-class _Phase(_Exported):
-    pk: _Key
-    title: str = ""
-
-
-class _Submitted(_Exported):
-    pk: _Key
-    phase: _Phase
-    creator: _Creator
-
-
-class _NamedSocket(_Exported):
-    slug: NonEmpty
-
-
-class _EvaluationOutput(_Exported):
-    socket: Annotated[_NamedSocket, Field(validation_alias=AliasChoices("socket", "interface"))]
-    value: Any = None
-
-
-def _with_zone(created: datetime) -> datetime:
-    return created if created.tzinfo else created.replace(tzinfo=UTC)
-
-
-class Evaluation(_Exported):
-    """One evaluation of one submission."""
-
-    pk: _Key
-    submission: _Submitted
-    created: Annotated[datetime, AfterValidator(_with_zone)]
+    pk: Key
+    submission: Annotated[Key, Field(validation_alias=AliasPath("submission", "pk"))]
+    phase: Annotated[Key, Field(validation_alias=AliasPath("submission", "phase", "pk"))]
+    phase_title: Annotated[str, Field(validation_alias=AliasPath("submission", "phase", "title"))] = ""
+    creator: Annotated[NonEmpty, Field(validation_alias=AliasPath("submission", "creator", "username"))]
+    created: Annotated[datetime, AfterValidator(lambda time: time if time.tzinfo else time.replace(tzinfo=UTC))]
     published: bool
     status: str
-    outputs: Sequence[_EvaluationOutput] = ()
+    outputs: Sequence[Mapping[str, Any]] = ()
 
     @property
     def team(self) -> str:
         """The creator's name as a printable line."""
-        return escape_for_display(self.submission.creator.username)
+        return escape_for_display(self.creator)
+
+    @property
+    def label(self) -> str:
+        return f"{self.team} (evaluation {escape_for_display(str(self.pk))})"
 
     @property
     def metrics(self) -> Any:
         """The content of metrics.json as the platform gives it; None where there is none."""
-        return next((each.value for each in self.outputs if each.socket.slug == _METRICS_SOCKET), None)
+        for output in self.outputs:
+            socket = output.get("socket") or output.get("interface")
+            if isinstance(socket, Mapping) and socket.get("slug") == _METRICS_SOCKET:
+                return output.get("value")
+        return None
 
 
-class _Page(_Exported):
-    count: int
-    results: Sequence[Evaluation]
-
-
-_LIST: TypeAdapter[Sequence[Evaluation]] = TypeAdapter(Sequence[Evaluation])
+_ENTRIES = TypeAdapter(list[Evaluation])
 
 
 def cohorts_from(
@@ -132,65 +106,60 @@ def read_evaluations(paths: Iterable[Path]) -> Sequence[Evaluation]:
 
     Raises UsageError where a file is no export, a page is missing, or the pages are of several phases.
     """
-    found: dict[_Key, Evaluation] = {}
+    found: dict[Key, Evaluation] = {}
     expected = 0
     for path in paths:
         try:
             content = json.loads(read_given(path))
-            page = _Page.model_validate(content) if isinstance(content, dict) else None
-            results = _LIST.validate_python(content) if page is None else page.results
-        except ValidationError as error:
-            problem = first_problem(error)
-            raise UsageError(f"{path} is not an export of the platform's evaluations ({problem}).") from None
         except (ValueError, RecursionError):
             raise UsageError(f"{path} is not valid JSON.") from None
-        expected = max(expected, 0 if page is None else page.count)
+        is_page = isinstance(content, dict) and isinstance(content.get("count"), int)
+        try:
+            results = _ENTRIES.validate_python(content.get("results") if is_page else content)
+        except ValidationError as error:
+            raise UsageError(
+                f"{path} is not an export of the platform's evaluations ({first_problem(error)})."
+            ) from None
+        expected = max(expected, content["count"] if is_page else 0)
         found |= {each.pk: each for each in results}
     if len(found) < expected:
         raise UsageError(
             f"The pages have {len(found)} of {expected} evaluations: give all pages ('next' leads to them)."
         )
-    phases = {each.submission.phase.pk: each.submission.phase.title for each in found.values()}
+    phases = {each.phase: f"'{escape_for_display(each.phase_title or str(each.phase))}'" for each in found.values()}
     if len(phases) > 1:
-        titles = listed([f"'{escape_for_display(title or str(pk))}'" for pk, title in phases.items()])
-        raise UsageError(f"The evaluations are of several phases ({titles}): export one phase.")
+        raise UsageError(f"The evaluations are of several phases ({listed([*phases.values()])}): export one phase.")
     return sorted(found.values(), key=lambda each: (each.created, str(each.pk)))
 
 
 def _usable(evaluations: Sequence[Evaluation]) -> tuple[list[Evaluation], list[str]]:
     """Those that succeeded and are published, of each submission the newest; and sentences on the others."""
     left_out: dict[str, list[str]] = defaultdict(list)
-    newest: dict[_Key, Evaluation] = {}
+    newest: dict[Key, Evaluation] = {}
     for each in evaluations:
         if each.status != "Succeeded":
-            left_out["not successful"].append(f"{_label(each)}: {escape_for_display(each.status)}")
+            left_out["not successful"].append(f"{each.label}: {escape_for_display(each.status)}")
         elif not each.published:
-            left_out["not published"].append(_label(each))
+            left_out["not published"].append(each.label)
         else:
-            if (before := newest.get(each.submission.pk)) is not None:
-                left_out["evaluated again"].append(_label(before))
-            newest[each.submission.pk] = each
+            if (before := newest.get(each.submission)) is not None:
+                left_out["evaluated again"].append(before.label)
+            newest[each.submission] = each
     notes = [f"Left out, {reason}: {listed(names)}." for reason, names in left_out.items()]
     return sorted(newest.values(), key=lambda each: each.created), notes
-
-
-def _label(evaluation: Evaluation) -> str:
-    return f"{evaluation.team} (evaluation {escape_for_display(str(evaluation.pk))})"
 
 
 def _team_files(evaluations: Sequence[Evaluation]) -> tuple[list[TeamFile], dict[str, str]]:
     """Each as a team's metrics.json, in the same order; and a sentence on each that has none."""
     found, broken = [], {}
     for each in evaluations:
-        label, value = _label(each), each.metrics
+        label, value = each.label, each.metrics
         try:
             content = MetricsFile.model_validate_json(json.dumps(_with_figures_in_order(value)))
+            found.append(TeamFile(team=each.team, label=label, content=content))
         except ValidationError as error:
-            broken[label] = _what_is_missing(label, value) or (
-                f"{label} has no metrics.json written by Podium ({first_problem(error)})."
-            )
-            continue
-        found.append(TeamFile(team=each.team, label=label, content=content))
+            words = f"{label} has no metrics.json written by Podium ({first_problem(error)})."
+            broken[label] = _what_is_missing(label, value) or words
     return found, broken
 
 
@@ -220,15 +189,13 @@ def _in_order(figures: Mapping[str, Any]) -> dict[str, Any]:
 
 def _what_is_missing(label: str, value: Any) -> str:
     """Of a metrics.json that the platform filtered for participants, which leaves the columns of the leaderboard."""
-    if not isinstance(value, Mapping) or "aggregates" not in value or not isinstance(value["aggregates"], Mapping):
+    figures = value.get("aggregates") if isinstance(value, dict) else None
+    if not isinstance(figures, dict) or not (lacking := [key for key in _NEEDED if key not in value]):
         return ""
-    lacking = [key for key in _NEEDED if key not in value]
-    shown = listed([f"aggregates.{path}" for path, _ in leaves(value["aggregates"])], most=_SHOWN)
+    shown = listed([f"aggregates.{path}" for path, _ in leaves(figures)], most=_SHOWN)
     return (
         f"{label} holds only {shown}, without {listed(lacking)}: the platform filters metrics.json for participants "
         "(display_all_metrics); export it with an account that administers the challenge."
-        if lacking
-        else ""
     )
 
 

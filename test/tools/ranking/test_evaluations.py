@@ -177,7 +177,7 @@ def test_sealed_rows_are_opened_with_the_key(tmp_path: Path) -> None:
     [
         ("[", " is not valid JSON."),
         ("[{}]", " is not an export of the platform's evaluations ('0.pk' is missing)."),
-        ('{"count": 1}', " is not an export of the platform's evaluations ('results' is missing)."),
+        ('{"count": 1}', " is not an export of the platform's evaluations (is wrong: it must be a list)."),
     ],
 )
 def test_what_is_no_export(tmp_path: Path, content: str, words: str) -> None:
