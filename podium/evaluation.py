@@ -476,7 +476,7 @@ def write_evaluation(
         title=common.title,
         version=common.version,
         settings=published_settings(task.challenge),
-        aggregates=task.challenge.aggregate(results, collected.runtime),
+        aggregates=task.challenge.aggregate(results, collected.runtime, seed=int.from_bytes(task.digest[:8])),
         counts=Counts.of(results, unmatched=len(collected.unmatched)),
         computed_by={
             metric: f"{package} {versions.get(package, __version__)}" for metric, package in computed_by.items()

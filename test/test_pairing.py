@@ -44,7 +44,7 @@ def files(*names: str, refused: dict[str, str] | None = None) -> Submission:
 
 def job(pk: str, **inputs: str | None) -> Job:
     sockets = {slug: SocketValue(relative_path=None, value=None, name=name) for slug, name in inputs.items()}
-    return Job(root=Path("/submission"), pk=pk, inputs=sockets, outputs={}, seconds=None)
+    return Job(root=Path("/submission"), pk=pk, inputs=sockets, outputs={})
 
 
 def jobs(*each: Job) -> Submission:

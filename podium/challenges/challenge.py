@@ -14,6 +14,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, Generic, TypeVar
 
+import numpy as np
+
 from podium.challenges.board import NO_RULE, RankingRule, complete_board
 from podium.challenges.ground_truth import (
     NOTE,
@@ -31,9 +33,10 @@ from podium.challenges.pictures import Overlay, Picture
 from podium.challenges.settings import Tables
 from podium.errors import GroundTruthError, ReaderDied, Refused, SubmissionError, UsageError, ValidationProblem
 from podium.figures import LARGEST_FIGURE, Figures, get, numbers, put
-from podium.metrics.aggregation import add_groups, aggregate, recombined
-from podium.metrics.declaration import Scoreboard
+from podium.metrics.aggregation import CohortValues, add_error_bars, add_groups, aggregate, recombined
+from podium.metrics.declaration import GROUPS, HALF_WIDTH, Scoreboard
 from podium.metrics.engines import OWN
+from podium.metrics.resampling import Resamples
 from podium.pairing import Layout
 from podium.platform.jobs import Runtime
 from podium.platform.leaderboard import Column, column, group_columns
@@ -47,6 +50,7 @@ TablesT = TypeVar("TablesT", bound=Tables)
 ReferenceT = TypeVar("ReferenceT")  # where one case's reference is
 ContentT = TypeVar("ContentT")  # one case's reference, read
 CaseT = TypeVar("CaseT")  # one case, compared
+_REPLICATES = 1000  # of error bars
 
 
 class Challenge(ABC, Generic[TablesT, PredictionT, ReferenceT, ContentT, CaseT]):
@@ -304,8 +308,9 @@ class Challenge(ABC, Generic[TablesT, PredictionT, ReferenceT, ContentT, CaseT])
         unreadable or not of the reference's size."""
         return ()
 
-    def aggregate(self, results: Sequence[CaseResult], runtime: Runtime) -> Figures:
-        """Everything below `aggregates`, from the results and the runtime alone: finite numbers only."""
+    def aggregate(self, results: Sequence[CaseResult], runtime: Runtime, *, seed: int | None = None) -> Figures:
+        """Everything below `aggregates`, from the results and the runtime alone: finite numbers only. Error bars are
+        drawn under the seed; without one there are none."""
         given = self.given(results, runtime)
         rows, groups = [each.metrics for each in results], [each.groups for each in results]
         figures = aggregate(self.scoreboard, rows, given, groups)
@@ -313,6 +318,12 @@ class Challenge(ABC, Generic[TablesT, PredictionT, ReferenceT, ContentT, CaseT])
             put(figures, alias, dict(get(figures, target)))
         if self.cases.groups is not None:
             add_groups(self.scoreboard, rows, groups, figures)
+        if seed is not None:
+            names = [each.patient or each.case for each in results]  # all rows have a patient, or none
+            units, patients = np.unique(names, return_inverse=True)
+            resamples = Resamples.draw(cases=len(rows), replicates=_REPLICATES, seed=seed, patients=patients)
+            drawn = CohortValues(self.scoreboard, rows, resamples, given, groups)
+            add_error_bars(drawn, figures, paths=self._with_error_bars, cases=len(units))
         # metrics.json has at least one figure, also where none has a value, such as a lone AUROC of one class.
         return figures or {"scored_cases": sum(result.status == "scored" for result in results)}
 
@@ -349,6 +360,12 @@ class Challenge(ABC, Generic[TablesT, PredictionT, ReferenceT, ContentT, CaseT])
         return {self.scoreboard.leaderboard[0], *(each.path for each in (*rule.criteria, *rule.tie_breaks))}
 
     @property
+    def _with_error_bars(self) -> Sequence[str]:
+        """The ranked figures that come from the cases, but for those of single groups."""
+        resampled = filter(self.scoreboard.is_resampled, sorted(self._ranked))
+        return [path for path in resampled if not path.startswith(f"{GROUPS}.")]
+
+    @property
     def figures_in_use(self) -> Sequence[str]:
         """The paths of all figures that challenge.toml shows, ranks by or has in a formula."""
         terms = (term for formula in self.scoreboard.formulas for term in formula.terms)
@@ -375,7 +392,9 @@ class Challenge(ABC, Generic[TablesT, PredictionT, ReferenceT, ContentT, CaseT])
         others = [figure.path for figure in board.cohort_metrics if figure.title]
         others = [] if self.tables.leaderboard.columns is not None else others
         paths = list(dict.fromkeys([*board.leaderboard, *others]))
+        bars = {path: path + HALF_WIDTH for path in self._with_error_bars}
         columns = [column(board, path) for path in paths]
+        columns = [replace(each, error_path=bars.get(each.path, each.error_path)) for each in columns]
         provisional = set(self.provisional)
         for formula in board.formulas:  # a formula comes after its terms
             provisional |= {formula.path} if provisional.intersection(formula.terms) else set()

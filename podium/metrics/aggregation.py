@@ -3,6 +3,7 @@
 import logging
 import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from copy import deepcopy
 from dataclasses import replace
 from functools import cached_property
@@ -12,10 +13,11 @@ import numpy as np
 
 from podium.figures import Figures, get, holds, put
 from podium.metrics import Floats
-from podium.metrics.declaration import GROUP_MEAN, GROUPS, CohortMetric, Formula, Metric, Scoreboard, Values
-from podium.metrics.resampling import Resamples
+from podium.metrics.declaration import GROUP_MEAN, GROUPS, HALF_WIDTH, CohortMetric, Formula, Metric, Scoreboard, Values
+from podium.metrics.resampling import Resamples, percentile_interval
 
 LOG = logging.getLogger(__name__)
+_CONFIDENCE = 0.95  # of error bars
 _NO_VALUE = "undefined: the figure '%s' has no value for these cases: it is left out"
 _SQUARES_OVERFLOW_FROM = 1e150
 
@@ -270,6 +272,16 @@ def add_groups(
     for name, path in board.names.group_means.items():
         if found := [get(each, path) for each in figures[GROUPS].values() if holds(each, path)]:
             put(figures, name + GROUP_MEAN, mean_of(found))
+
+
+def add_error_bars(drawn: CohortValues, figures: dict[str, Any], *, paths: Sequence[str], cases: int) -> None:
+    """Add half of the bootstrap interval of every figure at these paths that has a value; given figures, such as the
+    time, are the same in every replicate."""
+    for path in paths:
+        with suppress(KeyError):  # a formula whose terms are not given
+            replicates = np.ravel(drawn[path]) if holds(figures, path) else np.zeros(0)
+            if interval := percentile_interval(replicates, confidence=_CONFIDENCE, cases=cases):
+                put(figures, path + HALF_WIDTH, (interval[1] - interval[0]) / 2)
 
 
 def recombined(board: Scoreboard[Any], aggregates: Figures, changed: Mapping[str, float]) -> dict[str, Any]:

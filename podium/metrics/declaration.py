@@ -32,6 +32,8 @@ _NO_ANSWER: Reason = "prediction_empty"
 CaseT = TypeVar("CaseT")
 GROUPS = "groups"
 GROUP_MEAN = "_group_mean"
+INTERVAL = "_ci"  # after the path of a ranked figure
+HALF_WIDTH = f"{INTERVAL}.half_width"
 _MEAN = ".mean"
 SUMMARIES = frozenset({"mean", "std", "median", "n", "region_mean", "macro", "micro", "weighted", "cpm"})
 """Last parts of figures that summarise the others of their metric."""
@@ -307,6 +309,13 @@ class Scoreboard(Generic[CaseT]):
         for path in (*figures, *(path for path, value in self.facts.items() if value in values)):
             put(kept, path, None)
         return kept, {**undefined, **dict.fromkeys(figures, _NO_ANSWER)}
+
+    def is_resampled(self, path: str) -> bool:
+        """Whether a figure changes with the cases: one that is not given, and is made of another than given ones."""
+        terms = next((each.terms for each in self.formulas if each.path == self.resolved(path)), None)
+        if terms is not None:
+            return any(map(self.is_resampled, terms))
+        return self.resolved(path) not in {each.path for each in self.given}
 
     def resolved(self, path: str) -> str:
         """`path` with an alias replaced by its target."""

@@ -152,6 +152,23 @@ def expanded_tail(confidence: float, n: int) -> float:
     return float(ndtr(-math.sqrt(n / (n - 1)) * stdtrit(n - 1, (1 + confidence) / 2)))
 
 
+def percentile_interval(replicates: Floats, *, confidence: float, cases: int) -> tuple[float, float] | None:
+    """The expanded percentile interval (`expanded_tail`) of a figure over this many resampled cases, linearly
+    interpolated; None where there are no replicates or an end is infinite.
+
+    Replicates without a value (no case of a group was drawn) are left out.
+    """
+    defined = replicates[~np.isnan(replicates)]
+    if not defined.size:
+        return None
+    tail = expanded_tail(confidence, cases)
+    if np.isinf(defined).any():  # nothing can be interpolated between a number and infinity
+        low, high = np.quantile(defined, tail, method="lower"), np.quantile(defined, 1 - tail, method="higher")
+    else:
+        low, high = np.quantile(defined, [tail, 1 - tail])
+    return (float(low), float(high)) if np.isfinite([low, high]).all() else None
+
+
 def quotient(part: ArrayLike, whole: ArrayLike, *, undefined: float = math.nan) -> Floats:
     """`part` / `whole`, as numpy broadcasts them; `undefined` where the whole is 0."""
     parts, wholes = np.broadcast_arrays(part, whole)

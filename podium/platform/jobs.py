@@ -22,7 +22,7 @@ from podium.readers.text import parse_json, read_json
 
 Clock = Literal["exec", "invoke"]
 """What measured a job: `exec_duration` includes starting the container and loading the model, `invoke_duration` does
-not. A job has one of them."""
+not. A job may have one of them, both or neither."""
 CLOCKS: tuple[Clock, ...] = get_args(Clock)
 PREDICTIONS_FILE = "predictions.json"
 _PREDICTIONS_LIMIT_BYTES = 32_000_000
@@ -42,6 +42,9 @@ _DURATION = re.compile(
     r"P(?:(?P<weeks>\d{1,9}(?:\.\d{1,12})?)W)?(?:(?P<days>\d{1,9}(?:\.\d{1,12})?)D)?"
     r"(?:T(?:(?P<hours>\d{1,9}(?:\.\d{1,12})?)H)?(?:(?P<minutes>\d{1,9}(?:\.\d{1,12})?)M)?(?:(?P<seconds>\d{1,9}(?:\.\d{1,12})?)S)?)?",
     re.ASCII,
+)
+_CLOCK_TIME = re.compile(  # as Django writes durations
+    r"(?:(?P<days>\d{1,9}) )?(?P<hours>\d\d):(?P<minutes>[0-5]\d):(?P<seconds>[0-5]\d(?:\.\d{1,12})?)", re.ASCII
 )
 _SECONDS_IN = {"weeks": 604_800.0, "days": 86_400.0, "hours": 3_600.0, "minutes": 60.0, "seconds": 1.0}
 
@@ -63,8 +66,7 @@ class Job:
     pk: str
     inputs: Mapping[str, SocketValue]
     outputs: Mapping[str, SocketValue]
-    seconds: float | None
-    clock: Clock | None = None  # that measured `seconds`
+    durations: Mapping[Clock, float] = field(default_factory=dict)  # seconds, by the clocks that measured it
 
     @property
     def label(self) -> str:
@@ -148,16 +150,14 @@ def _job(root: Path, entry: Any, number: int) -> Job:
     pk = entry.get("pk") if isinstance(entry, dict) else None
     if not isinstance(pk, str | int) or PurePosixPath(str(pk)).parts != (str(pk),) or not _is_name(str(pk)):
         raise SubmissionError(f"job {number} of {PREDICTIONS_FILE} has no usable pk.")
-    durations = {clock: entry.get(f"{clock}_duration") for clock in CLOCKS}
-    timed = {clock: duration_seconds(text) for clock, text in durations.items() if isinstance(text, str)}
-    clock = next((clock for clock, seconds in timed.items() if seconds is not None), None)
+    texts = {clock: entry.get(f"{clock}_duration") for clock in CLOCKS}
+    timed = {clock: duration_seconds(text) for clock, text in texts.items() if isinstance(text, str)}
     return Job(
         root=root,
         pk=str(pk),
         inputs=_sockets(entry.get("inputs"), number),
         outputs=_sockets(entry.get("outputs"), number),
-        seconds=None if clock is None else timed[clock],
-        clock=clock,
+        durations={clock: seconds for clock, seconds in timed.items() if seconds is not None},
     )
 
 
@@ -199,8 +199,9 @@ def _is_name(text: str) -> bool:
 
 
 def duration_seconds(text: str) -> float | None:
-    """Seconds of an ISO 8601 duration; None for anything else, also for years and months, whose length varies."""
-    match = _DURATION.fullmatch(text.replace(",", "."))
+    """Seconds of an ISO 8601 duration or of `[D ]HH:MM:SS[.ffffff]`; None for anything else, also for years and months,
+    whose length varies."""
+    match = _DURATION.fullmatch(text.replace(",", ".")) or _CLOCK_TIME.fullmatch(text)
     if match is None or not any(match.groups()):
         return None
     return sum(float(amount) * _SECONDS_IN[unit] for unit, amount in match.groupdict().items() if amount)
@@ -267,32 +268,41 @@ def clock_path(clock: Clock) -> str:
 
 
 def job_runtime(jobs: Mapping[str, Sequence[Job]], *, clock: Clock | None = None) -> Runtime:
-    """`exec_duration` of the jobs of every case, or `invoke_duration` where that is missing; `jobs` by case.
+    """The durations of the jobs of every case, by case, as `clock` measured them. Without it, one clock that measured
+    all jobs, `exec_duration` first; else the one that measured the job.
 
-    Raises SubmissionError where `clock` is the only one that counts and the other one measured a job.
+    Raises SubmissionError where `clock` is the only one that counts and the other one alone measured a job.
     """
     every = [job for together in jobs.values() for job in together]
-    measured: dict[Clock, list[Job]] = {each: [job for job in every if job.clock == each] for each in CLOCKS}
-    for other, theirs in measured.items():
-        if clock is not None and other != clock and theirs:
-            raise SubmissionError(
-                f"{len(theirs)} of {len(every)} jobs were measured by {other}_duration ({_names(theirs)}), but only "
-                f"{clock}_duration counts here; submit a container image whose label org.grand-challenge.api-method is "
-                f"'{clock}'."
-            )
-    unknown = sum(job.seconds is None for job in every)
+    measured = [job for job in every if job.durations]
+    if clock is not None and (other := [job for job in measured if clock not in job.durations]):
+        (theirs,) = {*CLOCKS} - {clock}
+        raise SubmissionError(
+            f"{len(other)} of {len(every)} jobs were measured by {theirs}_duration ({_names(other)}), but only "
+            f"{clock}_duration counts here; submit a container image whose label org.grand-challenge.api-method is "
+            f"'{clock}'."
+        )
+    counts = {each: [job for job in measured if each in job.durations] for each in CLOCKS}
+    common = clock or next((each for each, theirs in counts.items() if len(theirs) == len(measured)), None)
+    used: dict[Clock, list[Job]] = {each: [] for each in CLOCKS}
     by_case = {}
     for case, together in jobs.items():
-        known = [job.seconds for job in together if job.seconds is not None]
-        if len(known) == len(together):
-            by_case[case] = math.fsum(known)
+        seconds = []
+        for job in together:
+            if job.durations:
+                counting = next(iter(job.durations)) if common is None else common
+                used[counting].append(job)
+                seconds.append(job.durations[counting])
+        if len(seconds) == len(together):
+            by_case[case] = math.fsum(seconds)
+    unknown = len(every) - len(measured)
     return Runtime(
         by_case=by_case,
-        jobs={each: len(theirs) for each, theirs in measured.items()},
+        jobs={each: len(theirs) for each, theirs in used.items()},
         problem=f"{unknown} of {len(every)} jobs have no duration that can be read: the time of their cases is unknown."
         if unknown
         else None,
-        warning=_mix(measured) if all(measured.values()) else None,
+        warning=_mix(used) if all(used.values()) else None,
     )
 
 

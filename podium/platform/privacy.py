@@ -22,7 +22,7 @@ from podium.errors import listed
 from podium.figures import Figures, get, holds, leaves, put, without
 from podium.metrics import Floats
 from podium.metrics.aggregation import CohortValues
-from podium.metrics.declaration import GROUP_MEAN, GROUPS, Metric, Scoreboard
+from podium.metrics.declaration import GROUP_MEAN, GROUPS, HALF_WIDTH, INTERVAL, Metric, Scoreboard
 from podium.metrics.resampling import Resamples
 from podium.platform.leaderboard import Column
 from podium.platform.metrics_file import CaseResult
@@ -138,8 +138,10 @@ class Disclosure:
         resamples = Resamples.draw(cases=len(results), replicates=_REPLICATES, seed=0)
         drawn = CohortValues(self.board, [row.metrics for row in results], resamples, given, self.groups)
         for path, value in leaves(shown):
-            if (error := self._error(path, exact, drawn)) is not None:
-                steps = (1, 2, 5) if path in self._in_ranking else (1,)
+            figure = path.removesuffix(HALF_WIDTH)
+            if (error := self._error(figure, exact, drawn)) is not None:
+                steps = (1, 2, 5) if figure in self._in_ranking else (1,)
+                error *= 1 if figure == path else 4  # a case can move an interval by 2 / n of the range: half of this
                 unit = max(_unit(error, steps), 0.0 if decimals is None else 10.0**-decimals)
                 put(published, path, rounded_up_or_down(value, unit, secret=key + path.encode()))
         return published
@@ -147,6 +149,7 @@ class Disclosure:
     def columns(self, columns: Sequence[Column]) -> list[Column]:
         """The columns of a leaderboard without figures that are never published for these numbers of cases."""
         hidden = self._withheld(lambda _: self.cases)
+        hidden |= {path.removesuffix(INTERVAL) + HALF_WIDTH for path in hidden if path.endswith(INTERVAL)}
         hidden |= {each.path for each in columns if self._is_of_hidden_group(each.path)}.difference(self.ranked)
         return [
             replace(each, error_path=None) if each.error_path in hidden else each
@@ -198,6 +201,11 @@ class Disclosure:
         for name, path in board.names.group_means.items():
             if self.kept_groups(revealing=path in self.revealing) != {*self._sizes}:
                 few.add(name + GROUP_MEAN)
+        thin = {metric.mean_path for metric in board.metrics if defined(metric) < FEWEST_FOR_SPREAD}
+        for formula in board.formulas:
+            thin |= {formula.path} if thin.intersection(map(board.resolved, formula.terms)) else set()
+        too_few = self.cases < FEWEST_FOR_SPREAD
+        few |= {path + INTERVAL for path in self.ranked if too_few or board.resolved(path) in thin}
         few.difference_update(self.ranked)
         for formula in board.formulas:  # a formula comes after its terms
             lost = any(term in few or self._is_of_hidden_group(term) for term in formula.terms)

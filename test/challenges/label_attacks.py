@@ -16,6 +16,7 @@ from podium.challenges import challenge_from_settings
 from podium.challenges.challenge import AnyChallenge
 from podium.figures import get, holds, leaves
 from podium.metrics.aggregation import CohortValues
+from podium.metrics.declaration import HALF_WIDTH
 from podium.metrics.resampling import Resamples
 from podium.platform.jobs import Runtime
 from podium.platform.metrics_file import CaseResult
@@ -77,14 +78,14 @@ def rows(challenged: AnyChallenge, cases: Sequence[str], labels: Labels, predict
     ]
 
 
-def exact(challenged: AnyChallenge, results: Sequence[CaseResult], _: bytes = _KEY) -> Mapping[str, Any]:
+def exact(challenged: AnyChallenge, results: Sequence[CaseResult], key: bytes = _KEY) -> Mapping[str, Any]:
     """Everything, as per_case = \"full\" publishes it."""
-    return challenged.aggregate(results, Runtime())
+    return challenged.aggregate(results, Runtime(), seed=int.from_bytes(key))
 
 
 def published(challenged: AnyChallenge, results: Sequence[CaseResult], key: bytes = _KEY) -> Mapping[str, Any]:
     """What participants see of a submission with `per_case = "none"`."""
-    return challenged.published(exact(challenged, results), results, per_case="none", decimals=4, key=key)
+    return challenged.published(exact(challenged, results, key), results, per_case="none", decimals=4, key=key)
 
 
 def random_submission(challenged: AnyChallenge, cases: int, generator: np.random.Generator, *, sure: bool) -> list[Any]:
@@ -118,7 +119,12 @@ def least_squares(
         for path in paths:
             if not holds(found, path):
                 continue
-            column = _entry(path, predicted, worlds) if path.startswith("confusion") else values[path]
+            if path.endswith(HALF_WIDTH):
+                column = _half_width(path, pseudo, draws)
+            else:
+                column = _entry(path, predicted, worlds) if path.startswith("confusion") else values[path]
+            if column is None:
+                continue
             mean = np.nanmean(column)
             columns.append(np.where(np.isnan(column), mean, column) - mean)
             observed.append(get(found, path) - mean)
@@ -133,6 +139,18 @@ def least_squares(
         (held[:, :, each] - held[:, :, each].mean(axis=0)).T @ figures / _WORLDS @ weights for each in range(classes)
     ]
     return np.asarray(np.argmax(scores, axis=0))
+
+
+def _half_width(path: str, pseudo: Sequence[Mapping[str, Any]], draws: Resamples) -> NDArray[np.float64] | None:
+    """What an interval would be without the draws, which are secret: 1.96 standard errors of a mean over cases."""
+    if path.startswith("accuracy"):
+        values = np.array([row["v"]["correct"] for row in pseudo], dtype=float)
+    elif path.startswith("brier"):
+        values = np.array([(row["v"]["prediction"]["b"] - (row["v"]["reference"] == "b")) ** 2 for row in pseudo])
+    else:
+        return None
+    variance = draws.mean(values**2) - draws.mean(values) ** 2
+    return np.asarray(1.96 * np.sqrt(np.maximum(variance, 0.0) / draws.sizes))
 
 
 def _entry(path: str, predicted: Sequence[Any], worlds: Labels) -> NDArray[np.float64]:

@@ -26,6 +26,7 @@ from hypothesis import strategies as st
 from podium.challenges import challenge_from_settings
 from podium.challenges.challenge import AnyChallenge
 from podium.figures import get, holds, leaves
+from podium.metrics.declaration import HALF_WIDTH
 from podium.platform.privacy import rounded_up_or_down, share_told
 
 Publish = Callable[..., Mapping[str, Any]]
@@ -140,6 +141,15 @@ def test_no_label_is_certain_from_one_submission(name: str, cases: int) -> None:
     predicted = probes(cases)[name]
     assert tells(exact, predicted, ALL, cases=cases), "the probe works on exact figures"
     assert tells(published, predicted, ALL, cases=cases) <= {RANKED}
+
+
+@pytest.mark.parametrize("kind", ["accuracy", "brier", "auroc"])
+def test_an_error_bar_tells_no_label(kind: str) -> None:
+    for predicted in probes(40).values():
+        kinds = dict.fromkeys((kind, "brier"))
+        assert not [path for path in tells(published, predicted, [*kinds], cases=40) if path.endswith(HALF_WIDTH)]
+    predicted = probes(40)["one answer"]
+    assert f"{kind}{HALF_WIDTH}" in tells(exact, predicted, [*kinds], cases=40) or kind == "auroc"
 
 
 # Twenty submissions: no more than accuracy tells.

@@ -36,6 +36,7 @@ from podium.evaluation import evaluate
 from podium.execution.executor import Serial
 from podium.execution.processes import Processes
 from podium.figures import get
+from podium.metrics.declaration import HALF_WIDTH
 
 pytestmark = pytest.mark.usefixtures("in_process")
 
@@ -194,7 +195,8 @@ def test_leaderboard_settings_fit_the_platform_and_the_output(challenge: str, po
     assert len(settings["score_title"]) <= 64
     expected = json.loads(next((ROOT / "test" / "expected" / challenge).glob("*.json")).read_text())
     paths = [settings["score_jsonpath"], *(column["path"] for column in settings["extra_results_columns"])]
-    paths += [column["error_path"] for column in settings["extra_results_columns"] if "error_path" in column]
+    errors = [column["error_path"] for column in settings["extra_results_columns"] if "error_path" in column]
+    paths += [path for path in errors if not path.endswith(HALF_WIDTH)]
     assert all(isinstance(get(expected, path), int | float) for path in paths), paths
 
 
@@ -207,6 +209,7 @@ def test_carotid_ranks_by_the_total_score(podium: Any) -> None:
     settings = json.loads(podium("leaderboard", "carotid").out)
     score = [settings[f"score_{key}"] for key in ("jsonpath", "title", "default_sort")]
     assert score == ["aggregates.score", "Score (0-100)", "desc"]
+    assert settings["score_error_jsonpath"] == "aggregates.score_ci.half_width"
     by_path = {column["path"]: column for column in settings["extra_results_columns"]}
     assert by_path["aggregates.total_seconds"]["order"] == "asc"
     assert by_path["aggregates.nsd.trans_plaque.mean"]["error_path"] == "aggregates.nsd.trans_plaque.std"

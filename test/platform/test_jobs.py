@@ -8,7 +8,7 @@ import pytest
 from readers.made import refusal
 
 from podium.errors import SubmissionError
-from podium.platform.jobs import Clock, Job, Runtime, case_of, duration_seconds, job_runtime, read_jobs
+from podium.platform.jobs import CLOCKS, Clock, Job, Runtime, case_of, duration_seconds, job_runtime, read_jobs
 
 OUTPUT = {"socket": {"slug": "mask", "relative_path": "images/mask"}}
 NO_LIST = "the inputs and outputs of job 1 of predictions.json must be lists of objects."
@@ -53,7 +53,7 @@ def test_no_output_leads_outside(path: str, words: str, tmp_path: Path) -> None:
     assert refusal(job.output_image, "mask") == words
 
 
-# ISO 8601 durations as the platform writes them.
+# Durations as the platform writes them: ISO 8601, or as its database does.
 
 
 @pytest.mark.parametrize(
@@ -66,13 +66,35 @@ def test_no_output_leads_outside(path: str, words: str, tmp_path: Path) -> None:
         ("P2W", 1_209_600.0),
         ("PT0S", 0.0),
         ("PT1,5S", 1.5),
+        ("00:01:03.500000", 63.5),
+        ("01:00:00", 3600.0),
+        ("2 03:00:01", 183_601.0),
     ],
 )
 def test_duration(text: str, seconds: float) -> None:
     assert duration_seconds(text) == seconds
 
 
-@pytest.mark.parametrize("text", ["", "P", "PT", "1M3S", "P1Y", "P1M", "-PT5S", "PT-5S", "PT5S ", "PTS", "٣S", "63.5"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "P",
+        "PT",
+        "1M3S",
+        "P1Y",
+        "P1M",
+        "-PT5S",
+        "PT-5S",
+        "PT5S ",
+        "PTS",
+        "٣S",
+        "63.5",
+        "1:03",
+        "00:60:00",
+        "-1 00:00:01",
+    ],
+)
 def test_not_a_duration(text: str) -> None:
     assert duration_seconds(text) is None
 
@@ -101,12 +123,13 @@ def test_case_of(name: str, case: str) -> None:
 # Times of cases and jobs, and the two clocks.
 
 
-def job(pk: str, seconds: float | None, clock: Clock | None = "exec") -> Job:
-    return Job(root=Path("/submission"), pk=pk, inputs={}, outputs={}, seconds=seconds, clock=clock)
+def job(pk: str, **durations: float) -> Job:
+    seconds: dict[Clock, float] = {clock: durations[clock] for clock in CLOCKS if clock in durations}
+    return Job(root=Path("/submission"), pk=pk, inputs={}, outputs={}, durations=seconds)
 
 
 def test_a_gap_makes_the_sum_unknown_only_where_it_counts() -> None:
-    runtime = job_runtime({"a": [job("1", 2.0)], "b": [job("2", None, None)], "c": [job("3", 3.0), job("4", 4.0)]})
+    runtime = job_runtime({"a": [job("1", exec=2.0)], "b": [job("2")], "c": [job("3", exec=3.0), job("4", exec=4.0)]})
     assert runtime.by_case == {"a": 2.0, "c": 7.0}
     assert (runtime.seconds_of(["a", "c"]), runtime.seconds_of(["a", "b"]), runtime.seconds_of([])) == (9.0, None, 0.0)
     assert runtime.problem == "1 of 4 jobs have no duration that can be read: the time of their cases is unknown."
@@ -115,7 +138,7 @@ def test_a_gap_makes_the_sum_unknown_only_where_it_counts() -> None:
 
 
 def test_clocks_are_counted_and_long_lists_of_names_cut() -> None:
-    jobs = {f"{pk}": [job(f"{pk}", 1.0, "invoke" if pk < 7 else "exec")] for pk in range(15)}
+    jobs = {f"{pk}": [job(f"{pk}", **{"invoke" if pk < 7 else "exec": 1.0})] for pk in range(15)}
     runtime = job_runtime(jobs)
     assert runtime.clock_figures() == {"jobs.exec_duration": 8, "jobs.invoke_duration": 7}
     names = "job 0, job 1, job 2, job 3, job 4 and 2 more"
@@ -123,4 +146,29 @@ def test_clocks_are_counted_and_long_lists_of_names_cut() -> None:
     assert runtime.warning.startswith(f"7 of 15 measured jobs have invoke_duration ({names}), the others exec_duration")
     with pytest.raises(SubmissionError, match=r"7 of 15 jobs were measured by invoke_duration \(job 0, .* and 2 more"):
         job_runtime(jobs, clock="exec")
-    assert job_runtime({"a": [job("1", 1.0)]}, clock="exec").warning is None
+    assert job_runtime({"a": [job("1", exec=1.0)]}, clock="exec").warning is None
+
+
+@pytest.mark.parametrize(("clock", "seconds", "counted"), [("exec", 9.0, (2, 0)), ("invoke", 3.0, (0, 2))])
+def test_of_jobs_with_both_durations_the_clock_decides_without_a_warning(
+    clock: Clock, seconds: float, counted: tuple[int, int]
+) -> None:
+    jobs = {"a": [job("1", exec=5.0, invoke=2.0)], "b": [job("2", exec=4.0, invoke=1.0)]}
+    runtime = job_runtime(jobs, clock=clock)
+    assert runtime.seconds_of(["a", "b"]) == seconds
+    assert tuple(runtime.clock_figures().values()) == counted
+    assert (runtime.problem, runtime.warning) == (None, None)
+
+
+def test_without_a_rule_one_clock_counts_for_all_jobs_if_it_measured_them() -> None:
+    both, one = job("1", exec=5.0, invoke=2.0), job("2", invoke=1.0)
+    assert job_runtime({"a": [both]}).by_case == {"a": 5.0}
+    mixed = job_runtime({"a": [both], "b": [one]})
+    assert (mixed.by_case, mixed.warning) == ({"a": 2.0, "b": 1.0}, None)
+    assert job_runtime({"a": [job("1")], "b": [one]}, clock="invoke").seconds_of(["a", "b"]) is None
+
+
+def test_a_duration_that_cannot_be_read_is_unknown_with_a_warning(tmp_path: Path) -> None:
+    jobs = submitted(tmp_path, [{"pk": "1", "exec_duration": "63 seconds", "invoke_duration": None}])
+    assert jobs[0].durations == {}
+    assert job_runtime({"a": jobs}).problem is not None

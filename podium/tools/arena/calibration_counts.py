@@ -11,11 +11,10 @@ from itertools import combinations
 import numpy as np
 
 from podium.metrics import Floats
-from podium.metrics.resampling import Resamples
+from podium.metrics.resampling import Resamples, percentile_interval
 from podium.tools.arena.agreement import first_answers, kappa, preferred, seen_matchup
 from podium.tools.arena.store import Ballot
 from podium.tools.ranking.calibration import Aspect, Measured
-from podium.tools.ranking.statistics import percentile_interval
 
 CaseCounts = Mapping[str, Counter[str]]  # by case
 Sums = Callable[[str], Floats]  # [replicate]: how often something was counted

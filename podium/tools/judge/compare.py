@@ -13,14 +13,14 @@ from podium import __version__
 from podium.challenges.challenge import AnyChallenge
 from podium.errors import UsageError
 from podium.metrics import Floats
-from podium.metrics.resampling import Resamples
+from podium.metrics.resampling import Resamples, percentile_interval
 from podium.readers.files import escape_for_display
 from podium.tools.ranking.documents import Cohort, TeamFile, read_cohorts
 from podium.tools.ranking.facts import figure_at, gather_facts, replicate_figures
 from podium.tools.ranking.official import official_replicates
 from podium.tools.ranking.result import NARROW_BELOW, plain_row
 from podium.tools.ranking.schemes import RankingOptions, SchemeOutcome
-from podium.tools.ranking.statistics import percentile_interval, tau_b
+from podium.tools.ranking.statistics import tau_b
 from podium.tools.ranking.wording import NOTHING, Interval, fixed
 
 _VERDICT = "radfact.f1"

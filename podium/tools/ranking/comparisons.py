@@ -12,10 +12,10 @@ import numpy as np
 from scipy.special import betainc, ndtri, stdtr, stdtrit
 
 from podium.metrics import Floats
-from podium.metrics.resampling import Resamples, per_patient
+from podium.metrics.resampling import Resamples, per_patient, percentile_interval
 from podium.tools.ranking.result import Claims, Difference, VarianceShares
 from podium.tools.ranking.schemes import CaseTable, RankingOptions, SchemeOutcome, positions_in_cases
-from podium.tools.ranking.statistics import holm, max_t_p, percentile_interval, significant
+from podium.tools.ranking.statistics import holm, max_t_p, significant
 
 _POWER, _LEVEL = 0.8, 0.05  # of the test whose smallest resolvable difference is given
 _SWAPS, _SWAPS_AT_ONCE = 10_000, 1_000

@@ -13,7 +13,7 @@ from scipy.special import bdtr, ndtr, stdtr
 
 from podium.metrics import Floats
 from podium.metrics.declaration import Direction
-from podium.metrics.resampling import Resamples, expanded_tail
+from podium.metrics.resampling import Resamples, percentile_interval
 from podium.tools.ranking.result import Intervals, Stability, Taus
 from podium.tools.ranking.wording import Interval
 
@@ -288,23 +288,6 @@ def max_t_p(differences: Floats, resamples: Resamples) -> Floats:
         t = np.where(means == 0, 0.0, np.abs(means) / errors)
     share = 1 - np.searchsorted(np.sort(largest), t, side="left") / largest.size
     return np.asarray(np.maximum(share, 2 * stdtr(cases - 1, -t)))
-
-
-def percentile_interval(replicates: Floats, *, confidence: float, cases: int) -> Interval | None:
-    """The expanded percentile interval (`expanded_tail`) of a figure over this many resampled cases, linearly
-    interpolated; None where there are no replicates or an end is infinite.
-
-    Replicates without a value (no case of a group was drawn) are left out.
-    """
-    defined = replicates[~np.isnan(replicates)]
-    if not defined.size:
-        return None
-    tail = expanded_tail(confidence, cases)
-    if np.isinf(defined).any():  # nothing can be interpolated between a number and infinity
-        low, high = np.quantile(defined, tail, method="lower"), np.quantile(defined, 1 - tail, method="higher")
-    else:
-        low, high = np.quantile(defined, [tail, 1 - tail])
-    return (float(low), float(high)) if np.isfinite([low, high]).all() else None
 
 
 def percentile_intervals(replicates: Floats, *, confidence: float, cases: int) -> Intervals:

@@ -7,12 +7,12 @@ import pytest
 
 from podium.errors import UsageError
 from podium.metrics.declaration import Metric
-from podium.metrics.resampling import Resamples
+from podium.metrics.resampling import Resamples, percentile_interval
 from podium.tools.ranking.comparisons import permutation_p
 from podium.tools.ranking.rank import rank
 from podium.tools.ranking.result import Ranking
 from podium.tools.ranking.schemes import RankingOptions, case_table
-from podium.tools.ranking.statistics import pairwise_p, percentile_interval
+from podium.tools.ranking.statistics import pairwise_p
 from podium.tools.ranking.tables import TableOptions, read_score_table, table_cohorts
 from podium.tools.report.ranking_report import ranking_report
 

@@ -108,7 +108,11 @@ def test_teams_measured_by_different_clocks_are_named(tmp_path: Path) -> None:
     (warning,) = (note for note in ranked(tmp_path / "mixed", teams).notes if "clock" in note)
     assert "measured by different clocks: exec_duration of a, c; invoke_duration of b, c." in warning
     alike = {team: teams[team] for team in ("a", "file")}
-    assert not any("clock" in note for note in ranked(tmp_path / "alike", alike).notes)
+    notes = ranked(tmp_path / "alike", alike).notes
+    assert not any("clock" in note for note in notes)
+    assert any("advises caution" in note for note in notes)
+    by_hand = ranked(tmp_path / "by hand", {"file": teams["file"]})
+    assert not any("advises caution" in note for note in by_hand.notes), "the platform measured nothing"
 
 
 @pytest.mark.parametrize("quality", [GOOD, FAIR, POOR])

@@ -15,7 +15,7 @@ from scipy.stats import ttest_rel
 from tools.report.made_rankings import golden_ranking
 
 from podium.metrics.declaration import Metric
-from podium.metrics.resampling import Resamples
+from podium.metrics.resampling import Resamples, percentile_interval
 from podium.tools.ranking.comparisons import max_t_over_pairs, paired_p, paired_p_over_pairs, rank_groups
 from podium.tools.ranking.prose import _outside
 from podium.tools.ranking.schemes import (
@@ -30,7 +30,6 @@ from podium.tools.ranking.statistics import (
     holm_over_pairs,
     kemeny_order,
     pairwise_p,
-    percentile_interval,
     positions,
     share_of_significant_wins,
     significant,

@@ -17,12 +17,12 @@ from podium.challenges import challenge_from_settings
 from podium.challenges.freehand.scoring import FreehandCase
 from podium.metrics.aggregation import CohortValues, aggregate
 from podium.metrics.declaration import Metric
-from podium.metrics.resampling import Resamples, expanded_tail
+from podium.metrics.resampling import Resamples, expanded_tail, percentile_interval
 from podium.tools.ranking.comparisons import paired_p_over_pairs, rank_groups
 from podium.tools.ranking.output import ranking_latex, table_columns
 from podium.tools.ranking.result import Ranking, ranking_from_json, ranking_to_json
 from podium.tools.ranking.schemes import RankingOptions, SchemeOutcome, case_table, positions_in_cases
-from podium.tools.ranking.statistics import median_interval, percentile_interval
+from podium.tools.ranking.statistics import median_interval
 from podium.tools.ranking.tables import TableOptions
 from podium.tools.report.ranking_report import ranking_report
 from podium.tools.report.tables import claims_table
