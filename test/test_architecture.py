@@ -152,7 +152,8 @@ LIGHT_COMMANDS = {
     "check ground-truth/reports --workers 1": RULES | {"scipy"},  # it ranks
     "manifest --ground-truth ground-truth/lesions --output {out}/cases.json --workers 1": RULES | {"SimpleITK", "cc3d"},
     f"validate {MOLAR} --challenge reports --workers 1": RULES | {"rich"},
-    f"evaluate --ground-truth ground-truth/reports --input {MOLAR} --output {{out}} --workers 1": RULES,
+    f"evaluate --ground-truth ground-truth/reports --input {MOLAR} --output {{out}} --workers 1": RULES
+    | {"scipy"},  # error bars
     "rank test/expected/carotid --output {out}": RULES | {"scipy"},
     "report {out}/nothing.json": RULES,
     "doctor": {"numpy"},
