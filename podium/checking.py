@@ -113,7 +113,7 @@ def check(name: str, path: Path, *, images: Path | None, executor: Executor) -> 
     if images is not None and not challenge.has_overlays:
         checked.warnings.append(f"References of the kind '{challenge.kind}' are not compared with images.")
     references = _references(path, common, challenge, checked)
-    best = None if loaded.problems else _natively(challenge)
+    best = None if loaded.problems or checked.errors else _natively(challenge)
     undecided = _examine(challenge, references, images, executor, checked, best=best)
     checked.errors += [str(file.refuse(problem.key, problem.words)) for problem in undecided]
     if common is not None and common.per_case != "full" and references:
