@@ -40,7 +40,7 @@ NOT_RUN = {
 """Programs that are left out whatever their arguments, and why. Every other line of a `bash` block is run."""
 
 WALK = "docs/first-phase.md"
-NEEDS_DOCKER = re.compile(r"^(\./build\.sh|\./export\.sh|docker )|\bdist/")
+NEEDS_DOCKER = re.compile(r"^(\./build\.sh|\./try\.sh|\./export\.sh|docker )|\bdist/")
 
 
 @dataclass(frozen=True)

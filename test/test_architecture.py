@@ -45,6 +45,7 @@ TOOLS = {
     "tools.simulation": SCORING,
     "tools.freehand": {*FOUNDATION, "challenges"},
     "tools.starter_kit": {*FOUNDATION, "challenges"},
+    "tools.samples": SCORING,
     "tools.batch": SCORING,
     "tools.other_platforms": {*SCORING, "tools.ranking.documents", "tools.report"},
 }

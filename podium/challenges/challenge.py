@@ -30,6 +30,7 @@ from podium.challenges.ground_truth import (
     refuse_references,
 )
 from podium.challenges.pictures import Overlay, Picture
+from podium.challenges.samples import CaseSamples, Socket
 from podium.challenges.settings import Tables
 from podium.errors import GroundTruthError, ReaderDied, Refused, SubmissionError, UsageError, ValidationProblem
 from podium.figures import LARGEST_FIGURE, Figures, get, numbers, put
@@ -203,6 +204,21 @@ class Challenge(ABC, Generic[TablesT, PredictionT, ReferenceT, ContentT, CaseT])
     def damaged_cases(self, expected: ContentT) -> Sequence[CaseT]:
         """The reference and copies of it with faults, compared with it: used to exercise metrics."""
         return ()
+
+    # Samples, for trying out a challenge before there is a submission
+
+    @abstractmethod
+    def samples(self, case: str, expected: ContentT) -> CaseSamples:
+        """Predictions made from the reference of a case."""
+
+    @abstractmethod
+    def output_sockets(self) -> Sequence[Socket]:
+        """The outputs of an algorithm."""
+
+    def sockets(self) -> Sequence[Socket]:
+        """What an algorithm's phase needs: the inputs that are read, the one that names the case first, and outputs."""
+        inputs = self.layout.inputs or ("image",)
+        return list(dict.fromkeys([*(Socket(slug, "Image", is_input=True) for slug in inputs), *self.output_sockets()]))
 
     def try_own_metrics(self, references: Iterable[ContentT]) -> Sequence[str]:
         """What the organiser's own metrics raise on references that are compared with copies of themselves."""

@@ -204,6 +204,40 @@ def figures(options: NamedChallengeOptions) -> int:
     return 0
 
 
+# `podium sockets` and `podium sample`: what a phase needs, and submissions to try it with.
+
+
+def sockets(options: NamedChallengeOptions) -> int:
+    from podium.challenges import load_challenge
+
+    head = ("", "slug", "kind", "relative path")
+    rows = [
+        ("input" if each.is_input else "output", each.slug, each.kind, each.relative_path)
+        for each in load_challenge(options.folder()).sockets()
+    ]
+    console().print(table("", *head, texts=head, rows=rows))
+    return 0
+
+
+@dataclass(kw_only=True)
+class SampleOptions(ChallengeOptions, CaseOptions):
+    example: ClassVar = "liver --output samples"
+
+    challenge: str | None = argument("NAME", "the challenge [the only one]", variable=CHALLENGE_VARIABLE)
+    output: Path = option("DIR", "where to write the samples, an empty or a new folder", Path("samples"))
+
+
+def sample(options: SampleOptions) -> int:
+    from podium.challenges import load_challenge
+    from podium.evaluation import prepare
+    from podium.tools.samples import write_samples
+
+    folder, executor = options.folder(), options.executor()
+    written = write_samples(prepare(folder, load_challenge(folder), executor), options.output, executor)
+    print(*(options.output / each for each in written), sep="\n")
+    return end(f"Wrote {len(written)} submissions; they are made of the references, so they must not be published.")
+
+
 # `podium manifest`: the public case list.
 
 

@@ -32,6 +32,11 @@ _RULES_13A = (
 )
 
 
+def damaged_texts(text: str) -> list[str]:
+    """A text, the same without every other word, and an empty one."""
+    return [text, " ".join(text.split()[::2]), ""]
+
+
 def tokens_of(text: str) -> list[str]:
     """Lower case, then runs of word characters and every other visible character by itself. Nothing is normalised."""
     return _TOKEN.findall(text.lower())

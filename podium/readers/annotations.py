@@ -13,6 +13,7 @@ Coordinates stay as they are in the file, in the order x, y, z: only the caller 
 import math
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -72,6 +73,8 @@ class AnnotationKind:
     columns: tuple[str, ...]
     optional: tuple[str, ...]
     parse_row: Callable[[Row, str], Coordinates]
+    by_centre: bool = False
+    """Whether the columns are centre and size, not the corners."""
 
     def read(self, file: SafeFile) -> Annotations:
         """Those of one case, from JSON or CSV."""
@@ -109,6 +112,35 @@ class AnnotationKind:
             label = row.text("name") if "name" in row else None
             entries.append(_Entry(row.place, self.parse_row(row, axes), _share(probability, row.place), label))
         return _together(entries, self)
+
+    def to_json(self, found: Annotations) -> dict[str, Any]:
+        """The platform's JSON of several."""
+        entries = []
+        for place, more in zip(found.coordinates, _more(found), strict=True):
+            written = place.tolist() if place.ndim == 1 else [list(each) for each in product(*place.T.tolist())]
+            entries.append({self.key: written, **more})
+        return {"version": {"major": 1, "minor": 0}, "type": self.many, self.list_key: entries}
+
+    def to_rows(self, found: Annotations) -> Sequence[dict[str, Any]]:
+        """The rows of a table; without any, one that has no coordinates."""
+        axes = "xyz"[: found.coordinates.shape[-1]]
+        columns: Sequence[str] = [*axes]
+        places = found.coordinates
+        if len(self.sides) > 1:
+            columns = self.columns if self.by_centre else [f"{axis}{end}" for end in ("_min", "_max") for axis in axes]
+            places = np.stack([places.mean(axis=1), np.ptp(places, axis=1)], axis=1) if self.by_centre else places
+        rows = [
+            {**dict(zip(columns, place, strict=True)), **more}
+            for place, more in zip(places.reshape(len(found), len(columns)).tolist(), _more(found), strict=True)
+        ]
+        return rows or [dict.fromkeys(columns, "")]
+
+
+def _more(found: Annotations) -> list[dict[str, Any]]:
+    """The probability and the name of each, where it has one."""
+    sure = [None] * len(found) if found.probabilities is None else found.probabilities.tolist()
+    given = [{"probability": share, "name": name} for share, name in zip(sure, found.names, strict=True)]
+    return [{key: each for key, each in more.items() if each is not None} for more in given]
 
 
 @dataclass(frozen=True)
@@ -242,4 +274,6 @@ def boxes_by_centre(centre: Sequence[str], size: Sequence[str]) -> AnnotationKin
             for sign in (-1, 1)
         ]
 
-    return replace(BOXES, columns=(*centre, *size), optional=("probability", "name"), parse_row=parse_row)
+    return replace(
+        BOXES, columns=(*centre, *size), optional=("probability", "name"), parse_row=parse_row, by_centre=True
+    )

@@ -115,7 +115,7 @@ def test_a_string_with_a_long_example_is_a_text(tmp_path: Path) -> None:
 
 def test_of_an_output_of_any_json_the_kind_is_left_to_the_organiser(tmp_path: Path) -> None:
     file = new(make_kit(tmp_path, interface([CT], output("Anything"))), tmp_path)
-    assert '# kind = "number"   # or class, probability, points' in file.read_text()
+    assert '# kind = "number"   # or class, ' in file.read_text()
     assert "values.answer.kind" in missing(file)
 
 

@@ -192,7 +192,7 @@ class Located:
 
     def annotations(self, settings: ValueSettings) -> "Annotations":
         """Points or boxes."""
-        written = _written(settings)
+        written = annotation_kind(settings)
         if isinstance(self.source, Entry):
             # A case without findings has no row, or one without coordinates.
             rows = [row for row in self.source.value.rows() if any(column in row for column in written.columns)]
@@ -398,7 +398,7 @@ def _has_reference(value: ValueSettings, entry: Entry) -> bool:
         return True  # it is reported where it is read
 
 
-def _written(settings: ValueSettings) -> "AnnotationKind":
+def annotation_kind(settings: ValueSettings) -> "AnnotationKind":
     """How points or boxes are written; few challenges have any."""
     from podium.readers.annotations import BOXES, POINTS, boxes_by_centre
 
@@ -411,8 +411,8 @@ def _columns(value: ValueSettings) -> Sequence[str]:
     if isinstance(value, FindingsSettings):
         return [*value.by_name.values()]
     if isinstance(value, LandmarksSettings):
-        return ("name", *_written(value).columns)
-    return _written(value).columns if value.kind in EMPTY_LISTS else as_tuple(value.column)
+        return ("name", *annotation_kind(value).columns)
+    return annotation_kind(value).columns if value.kind in EMPTY_LISTS else as_tuple(value.column)
 
 
 def _reference_columns(value: ValueSettings) -> Sequence[str]:
@@ -424,7 +424,7 @@ def _reference_columns(value: ValueSettings) -> Sequence[str]:
 def _optional(values: Sequence[ValueSettings]) -> tuple[str, ...]:
     """Columns that a table need not have."""
     lists = [value for value in values if value.kind in (*EMPTY_LISTS, "landmarks")]
-    return tuple(dict.fromkeys(column for value in lists for column in _written(value).optional))
+    return tuple(dict.fromkeys(column for value in lists for column in annotation_kind(value).optional))
 
 
 def _entry(file: SafeFile, table: CaseRows, case: str) -> Entry:

@@ -8,12 +8,13 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import count
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from podium.challenges.declared.files import ExpectedPrediction, Located, checked_number
+from podium.challenges.declared.files import ExpectedPrediction, Located, annotation_kind, checked_number
 from podium.challenges.declared.value_settings import (
     BACKGROUND,
     ClassSettings,
@@ -32,16 +33,18 @@ from podium.challenges.declared.value_settings import (
     as_tuple,
 )
 from podium.challenges.ground_truth import Description, doubts_about_geometry
+from podium.challenges.samples import SampleImage
 from podium.errors import Refused
 from podium.figures import Figures
 from podium.metrics.overlap import damaged_labels, voxel_ml
 from podium.metrics.surfaces import diagonal_mm
+from podium.metrics.text import damaged_texts
 from podium.own_metrics import KINDS_WITH_FACTS
 from podium.readers.files import escape_for_display
 from podium.readers.geometry import Geometry
 
 if TYPE_CHECKING:
-    from podium.readers.annotations import Annotations
+    from podium.readers.annotations import AnnotationKind, Annotations
 
 SettingsT = TypeVar("SettingsT", bound=ValueSettings)
 ClassesT = TypeVar("ClassesT", ClassSettings, ProbabilitySettings)
@@ -127,6 +130,29 @@ class Value(ABC, Generic[SettingsT, PredictionT, ReferenceT]):
         """What `podium check` shows of a reference; names begin with the value's."""
         return Description()
 
+    # Samples: predictions as files and sockets have them.
+
+    @property
+    def socket_kind(self) -> str:
+        """The kind of socket to create for it."""
+        return self.settings.sockets[0]
+
+    def written(self, answer: Any) -> Any:
+        """A prediction as a `SampleImage` or JSON."""
+        return answer
+
+    def rows(self, answer: Any) -> Sequence[Mapping[str, Any]]:
+        """The rows of a prediction in a table, without the column of the case."""
+        content = self.written(answer)
+        cells = content if isinstance(content, list) else [content]
+        return [dict(zip(as_tuple(self.settings.column), cells, strict=False))]
+
+    def faults(self, written: Any) -> Mapping[str, Any]:
+        """Predictions to be refused, by what is wrong with them."""
+        if isinstance(written, SampleImage):
+            return {"wrong-size": replace(written, pixels=written.pixels[..., :-1])}
+        return {"wrong-type": "not a value"}
+
     def doubts_about_all(self, descriptions: Sequence[Description]) -> Sequence[str]:
         """What is implausible about the references together."""
         return ()
@@ -204,6 +230,15 @@ class LabelsValue(Value[LabelsSettings, LabelImage, LabelImage]):
             part[part == 0] = value
         copies = [reference.labels, *damaged_labels(reference.labels), invented]
         return [replace(reference, labels=each) for each in copies]
+
+    def written(self, answer: LabelImage) -> SampleImage:
+        return SampleImage(answer.labels, answer.geometry)
+
+    def faults(self, written: SampleImage) -> Mapping[str, SampleImage]:
+        unknown = next(value for value in count(1) if not any(value in spelling for spelling in self._spellings))
+        wrong = np.where(written.pixels == written.pixels.max(), np.uint16(unknown), written.pixels)
+        is_error = self.settings.other_labels == "error"
+        return {**super().faults(written), **({"wrong-label": replace(written, pixels=wrong)} if is_error else {})}
 
     def describe(self, reference: LabelImage) -> Description:
         counts = {self._mask(each): int(np.isin(reference.labels, self.regions[each]).sum()) for each in self.regions}
@@ -295,6 +330,9 @@ class ImageValue(Value[ImageSettings, ContinuousImage, ContinuousImage]):
     def answers(self, reference: ContinuousImage) -> Sequence[ContinuousImage]:
         return [reference, replace(reference, pixels=np.roll(reference.pixels, 1, axis=-1))]
 
+    def written(self, answer: ContinuousImage) -> SampleImage:
+        return SampleImage(answer.pixels, answer.geometry)
+
     def describe(self, reference: ContinuousImage) -> Description:
         return Description(
             figures={f"{self.name} (mean)": float(reference.pixels.mean(dtype=np.float64))},
@@ -340,6 +378,12 @@ class PointsValue(Value[PointsSettings, "Annotations", "Annotations"]):
         sure = replace(reference, probabilities=np.ones(len(reference)))
         return [sure, sure.only([])]
 
+    def written(self, answer: "Annotations") -> Mapping[str, Any]:
+        return self._written_as.to_json(answer)
+
+    def rows(self, answer: "Annotations") -> Sequence[Mapping[str, Any]]:
+        return self._written_as.to_rows(answer)
+
     def references(self, reference: "Annotations") -> int:
         """How many findings there are."""
         return len(reference)
@@ -350,6 +394,10 @@ class PointsValue(Value[PointsSettings, "Annotations", "Annotations"]):
             f"'{self.name}' has more findings ({number:,}) than max_candidates ({most:,}): no prediction can find all."
         )
         return Description(figures={f"{self.name} (number)": number}, doubts=[few] if number > most else [])
+
+    @property
+    def _written_as(self) -> "AnnotationKind":
+        return annotation_kind(self.settings)
 
     def _kept(self, found: "Annotations") -> "Annotations":
         return found if self.settings.names is None else found.named(self.settings.names)
@@ -373,6 +421,17 @@ class LandmarksValue(Value[LandmarksSettings, Places, Places]):
     def answers(self, reference: Places) -> Sequence[Places]:
         shifted = {name: place + 3.0 for name, place in reference.items()}
         return [reference, shifted, dict([*reference.items()][1:])]
+
+    def written(self, answer: Places) -> Mapping[str, Any]:
+        return annotation_kind(self.settings).to_json(self._listed(answer))
+
+    def rows(self, answer: Places) -> Sequence[Mapping[str, Any]]:
+        return annotation_kind(self.settings).to_rows(self._listed(answer))
+
+    def _listed(self, answer: Places) -> "Annotations":
+        from podium.readers.annotations import Annotations
+
+        return Annotations(np.array([*answer.values()]), None, tuple(answer))
 
     def describe(self, reference: Places) -> Description:
         return Description(figures={f"{self.name} (landmarks)": len(reference)})
@@ -421,6 +480,9 @@ class DetectionMapValue(Value[DetectionMapSettings, ContinuousImage, ContinuousI
 
     def answers(self, reference: ContinuousImage) -> Sequence[ContinuousImage]:
         return [replace(reference, pixels=(reference.pixels != 0) * np.float32(sure)) for sure in (1, 0)]
+
+    def written(self, answer: ContinuousImage) -> SampleImage:
+        return SampleImage(answer.pixels, answer.geometry)
 
     def references(self, reference: ContinuousImage) -> int:
         """How many findings there are."""
@@ -493,6 +555,14 @@ class ClassValue(_OfClasses[ClassSettings, str]):
             "correct": int(compared.prediction == compared.reference),
         }
 
+    @property
+    def socket_kind(self) -> str:
+        kinds = {type(each) for each in self.settings.classes.values()}
+        return {bool: "Bool", int: "Integer"}.get(kinds.pop(), "String") if len(kinds) == 1 else "Anything"
+
+    def written(self, answer: str) -> int | str | bool:
+        return self.settings.classes[answer]
+
     def answers(self, reference: str) -> Sequence[str]:
         names = list(self.settings.classes)
         return [reference, names[(names.index(reference) + 1) % len(names)], reference]
@@ -527,6 +597,13 @@ class ProbabilityValue(_OfClasses[ProbabilitySettings, Mapping[str, float]]):
         names = list(self.settings.class_table)
         rest = len(names) - 1
         return [{name: sure if name == reference else (1 - sure) / rest for name in names} for sure in (1.0, 0.4, 0.6)]
+
+    @property
+    def socket_kind(self) -> str:
+        return "Float" if self.settings.is_binary else "Anything"
+
+    def written(self, answer: Mapping[str, float]) -> Any:
+        return answer[self.settings.positive] if self.settings.positive is not None else [*answer.values()]
 
 
 class FindingValue(ProbabilityValue):
@@ -582,6 +659,12 @@ class FindingsValue(Value[FindingsSettings, Mapping[str, float], Mapping[str, in
             for sure in (1.0, 0.4, 0.6)
         ]
 
+    def written(self, answer: Mapping[str, float]) -> Mapping[str, float]:
+        return {self.settings.by_name[name]: sure for name, sure in answer.items()}
+
+    def rows(self, answer: Mapping[str, float]) -> Sequence[Mapping[str, Any]]:
+        return [self.written(answer)]
+
     def describe(self, reference: Mapping[str, int]) -> Description:
         words = {0: "no", 1: "yes"}
         return Description(categories={f"{self.name}: {name}": words[each] for name, each in reference.items()})
@@ -602,7 +685,10 @@ class TextValue(Value[TextSettings, str, str]):
         return located.text()
 
     def answers(self, reference: str) -> Sequence[str]:
-        return [reference, ""]
+        return damaged_texts(reference)
+
+    def faults(self, written: Any) -> Mapping[str, Any]:
+        return {}
 
     def describe(self, reference: str) -> Description:
         doubts = () if reference.strip() else (f"The text '{self.name}' is empty.",)

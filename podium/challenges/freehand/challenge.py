@@ -27,6 +27,7 @@ from podium.challenges.freehand.reading import (
     read_reference_scan,
     read_scan_prediction,
     refuse_unmeasurable,
+    sample_arrays,
 )
 from podium.challenges.freehand.scoring import (
     FreehandCase,
@@ -39,6 +40,7 @@ from podium.challenges.freehand.scoring import (
     scoreboard,
 )
 from podium.challenges.ground_truth import Collected, Description, Geometries, ReferenceProblem, Shapes, collect
+from podium.challenges.samples import CaseSamples, Part, Socket
 from podium.errors import Refused
 from podium.figures import Figures
 from podium.metrics.declaration import Scoreboard
@@ -219,6 +221,18 @@ class FreehandChallenge(Challenge[FreehandTables, FreehandPrediction, FreehandRe
 
     def perfect_case(self, expected: ReferenceScan) -> FreehandCase:
         return FreehandCase(dict.fromkeys(ERRORS, 0.0), identity_errors(expected, self.grid, threads=self.threads))
+
+    def samples(self, case: str, expected: ReferenceScan) -> CaseSamples:
+        """Transforms; in the damaged ones everything moves too far, or half as far."""
+        answers = [sample_arrays(expected, factor) for factor in (1.0, 1.1, 1.25, 0.5)]
+        short = {name: each[:-1] for name, each in answers[0].items()}
+        parts = [
+            [Part(content=each, file=f"{case}.npz", socket=self.output_sockets()[0])] for each in (*answers, short)
+        ]
+        return CaseSamples(answers=parts[:-1], broken={"wrong-size": parts[-1]})
+
+    def output_sockets(self) -> Sequence[Socket]:
+        return [Socket(self.settings.sockets.fields, "ZIP file")]
 
     def facts(self, case: FreehandCase) -> Figures:
         return {

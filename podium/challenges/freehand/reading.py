@@ -182,6 +182,15 @@ def _checked_landmarks(landmarks: NDArray[np.generic], label: str, frames: int, 
     return rows.astype(np.int64)
 
 
+def sample_arrays(scan: ReferenceScan, factor: float) -> dict[str, Floats]:
+    """Transforms as a prediction has them, with the translations multiplied."""
+    found = {}
+    for level, transforms_of in {"global": global_transforms, "local": local_transforms}.items():
+        found[TRANSFORM_SETS[level]] = transforms_of(scan.tool_to_camera, scan.image_to_tool)
+        found[TRANSFORM_SETS[level]][:, :3, 3] *= factor
+    return found
+
+
 def path_length_mm(scan: ReferenceScan) -> float:
     """Length of the tracked tool's path."""
     places = scan.tool_to_camera[:, :3, 3]

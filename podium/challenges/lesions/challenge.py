@@ -44,6 +44,7 @@ from podium.challenges.lesions.scoring import (
     scoreboard,
 )
 from podium.challenges.pictures import LabelledVolume, Outlined, Overlay, slice_overlays
+from podium.challenges.samples import CaseSamples, Part, SampleImage, Socket
 from podium.errors import Refused
 from podium.figures import Figures
 from podium.metrics.components import Components, find_lesions, find_lesions_at, label_components, label_voxels
@@ -283,6 +284,34 @@ class LesionsChallenge(Challenge[LesionsTables, LesionsPrediction, SafeFile, Les
 
     def damaged_cases(self, expected: LesionReference) -> Sequence[LesionsCase]:
         return [self._same_at_every_step(expected, each, 1) for each in damaged_labels(expected.mask().view(np.uint8))]
+
+    def samples(self, case: str, expected: LesionReference) -> CaseSamples:
+        mask = expected.mask().view(np.uint8)
+        images = {"wrong-size": mask[..., :-1], "wrong-label": mask.astype(np.float32) * 0.5}
+        return CaseSamples(
+            answers=[self._steps(case, each, expected.geometry) for each in (mask, *damaged_labels(mask))],
+            broken={fault: self._steps(case, each, expected.geometry) for fault, each in images.items()},
+        )
+
+    def _steps(self, case: str, mask: NDArray[Any], geometry: Geometry) -> Sequence[Part]:
+        sockets = self.settings.sockets
+        return [
+            Part(
+                content=SampleImage(mask, geometry),
+                socket=Socket(sockets.segmentation, "Segmentation"),
+                file=f"{case}/iter_{step}.nii.gz",
+                inputs={sockets.step: step},
+            )
+            for step in range(self.settings.fixed_steps or 1)
+        ]
+
+    def output_sockets(self) -> Sequence[Socket]:
+        sockets = self.settings.sockets
+        read = [
+            Socket(sockets.clicks, "Multiple points", is_input=True),
+            Socket(sockets.step, "Integer", is_input=True),
+        ]
+        return [*read, Socket(sockets.segmentation, "Segmentation")]
 
     def _same_at_every_step(self, expected: LesionReference, labels: Any, steps: int) -> LesionsCase:
         components = label_components(labels.view(np.bool_), connectivity=self.settings.connectivity)

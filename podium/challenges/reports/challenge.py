@@ -17,10 +17,11 @@ from podium.challenges.reports.files import (
     table_entries,
 )
 from podium.challenges.reports.scoring import ReportsCase, ngram_facts, ranking_rule, scoreboard
+from podium.challenges.samples import CaseSamples, Part, Socket
 from podium.errors import ConfigurationError
 from podium.figures import Figures
 from podium.metrics.declaration import Scoreboard
-from podium.metrics.text import tokens_of
+from podium.metrics.text import damaged_texts, tokens_of
 from podium.pairing import Layout, Source, Template, only_source, pair
 from podium.platform.jobs import TIMING_FILE, Runtime
 from podium.platform.metrics_file import CaseResult
@@ -122,6 +123,15 @@ class ReportsChallenge(Challenge[ReportsTables, Source, SafeFile, str, ReportsCa
 
     def perfect_case(self, expected: str) -> ReportsCase:
         return ReportsCase.of(candidate=expected, reference=expected)
+
+    def samples(self, case: str, expected: str) -> CaseSamples:
+        def part(text: str) -> Sequence[Part]:
+            return [Part(content=text, file=f"{case}.txt", socket=self.output_sockets()[0])]
+
+        return CaseSamples(answers=[part(text) for text in damaged_texts(expected)])
+
+    def output_sockets(self) -> Sequence[Socket]:
+        return [Socket(self.settings.sockets.report, "String")]
 
     def warnings(self, case: ReportsCase) -> Sequence[str]:
         return () if case.candidate else (EMPTY_REPORT,)
