@@ -140,6 +140,8 @@ _WHEN_ABSENT = {
     "radius_px": 'required for points with `unit = "index"`',
     "threshold of candidates": "required for boxes; `0.1` for detection maps",
     "probability_threshold": "all candidates count",
+    "levels": "1/8, 1/4, 1/2, 1, 2, 4 and 8",
+    "interpolate": "`linear`; required with `levels`",
     "data_range": "required, unless the value has a `range`",
 }
 """What holds where a key is not given that has no default of its own."""

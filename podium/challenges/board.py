@@ -183,10 +183,11 @@ def complete_board(
     }
     metrics = [replace(each, title=titles.get(each.mean_path, each.title)) for each in metrics]
     board = replace(declared, titles=titles, metrics=tuple(metrics), **changes)
+    board = replace(board, quantiles=tuple(sorted(known.quantiles)))
     names.known = board.names
     rule = _rule(ranking, board, names)
     return CompleteBoard(
-        scoreboard=replace(board, **_leaderboard(board, rule, names)),
+        scoreboard=replace(board, **_leaderboard(board, rule, names), quantiles=tuple(sorted(names.known.quantiles))),
         ranking=rule,
         confidential=names.confidential,
         problems=names.problems,

@@ -6,14 +6,24 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from copy import deepcopy
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 
 from podium.figures import Figures, get, holds, put
 from podium.metrics import Floats
-from podium.metrics.declaration import GROUP_MEAN, GROUPS, HALF_WIDTH, CohortMetric, Formula, Metric, Scoreboard, Values
+from podium.metrics.declaration import (
+    GROUP_MEAN,
+    GROUPS,
+    HALF_WIDTH,
+    CohortMetric,
+    Formula,
+    Metric,
+    Scoreboard,
+    Values,
+    quantile_in,
+)
 from podium.metrics.resampling import Resamples, percentile_interval
 
 LOG = logging.getLogger(__name__)
@@ -87,6 +97,9 @@ class CohortValues(Mapping[str, Floats]):
             )
             if path
         }
+        for metric in board.metrics:
+            for path in board.quantiles_of(metric) if board.quantiles else ():
+                self._metrics[path] = (metric, partial(self._quantile, share=quantile_in(path)[1]))
         declared = (*board.cohort_metrics, *board.formulas, *board.offline)
         self._cohort = {figure.path: figure for figure in declared if isinstance(figure, CohortMetric)}
         self._formulas = {figure.path: figure for figure in declared if isinstance(figure, Formula)}
@@ -178,8 +191,11 @@ class CohortValues(Mapping[str, Floats]):
         return np.asarray(np.sqrt(np.maximum(resamples.mean(deviations**2) - resamples.mean(deviations) ** 2, 0.0)))
 
     def _median(self, metric: Metric) -> Floats:
+        return self._quantile(metric, share=0.5)
+
+    def _quantile(self, metric: Metric, share: float) -> Floats:
         values, resamples = self._defined(metric)
-        return np.asarray(resamples.quantiles(values, [0.5])[0])
+        return np.asarray(resamples.quantiles(values, [share])[0])
 
     def _count(self, metric: Metric) -> Floats:
         return self._defined(metric)[1].sizes.astype(np.float64)
@@ -207,7 +223,7 @@ def aggregate(
     figures: dict[str, Any] = {}
     for metric in board.metrics:
         if metric.mean_path and all(holds(row, metric.name) for row in rows):
-            _publish(figures, metric, values, rows)
+            _publish(figures, metric, values, rows, board.quantiles_of(metric))
     for curve in board.curves:
         if curve.mean:
             means = {place: mean_of(values) for place, values in curve.by_place(rows).items() if values}
@@ -227,7 +243,9 @@ def aggregate(
     return figures
 
 
-def _publish(figures: dict[str, Any], metric: Metric, values: CohortValues, rows: Sequence[Figures]) -> None:
+def _publish(
+    figures: dict[str, Any], metric: Metric, values: CohortValues, rows: Sequence[Figures], quantiles: Sequence[str]
+) -> None:
     mean = float(values[metric.mean_path].item())
     defined = [value for row in rows if (value := get(row, metric.name)) is not None]
     if math.isnan(mean):
@@ -238,6 +256,8 @@ def _publish(figures: dict[str, Any], metric: Metric, values: CohortValues, rows
             put(figures, metric.std_path, mean_and_std(defined)[1])
         if metric.median:
             put(figures, metric.median, float(values[metric.median].item()))
+        for path in quantiles:
+            put(figures, path, float(values[path].item()))
     if metric.count:
         put(figures, metric.count, len(defined))
 

@@ -153,10 +153,11 @@ _quotient = partial(quotient, undefined=0.0)  # scikit-learn's `zero_division`
 # no form for a thousand bootstrap replicates.
 
 Reference = NDArray[np.bool_] | NDArray[np.integer]
+_ROUNDING = 1e-12  # by which 1 - 1/10 may miss 0.9
 
 
 NEVER_FOUND = -math.inf
-"""In place of the missing probability of a true class: no threshold is low enough (`average_precision` only)."""
+"""In place of the missing probability of a true class: no threshold is low enough (precision of ranked cases only)."""
 
 
 def with_worst(*, prediction: Floats, reference: Reference, of_truth: float = 0.0) -> Floats:
@@ -194,6 +195,61 @@ def average_precision(*, prediction: Floats, reference: Reference, resamples: Re
     of 0 instead, they would share the precision of all cases, which can be higher than that of a poor answer.
     """
     return _one_against_rest(_binary_average_precision, prediction, reference, resamples)
+
+
+def ppv_at_recall(*, prediction: Floats, reference: NDArray[np.bool_], resamples: Resamples, at: float) -> Floats:
+    """The highest TP / (TP + FP) of the thresholds at which TP / P >= `at`; 0 where there is none, NaN without a
+    positive case. Cases from a threshold on are positive; one of `NEVER_FOUND` never is."""
+    found = []
+    for hits, false, positives, _ in _by_threshold(prediction, reference, resamples):
+        precision = np.where(_share_of(hits, positives) >= at - _ROUNDING, hits / np.maximum(hits + false, 1), 0.0)
+        found.append(np.where(positives > 0, precision.max(axis=1, initial=0.0), np.nan))
+    return np.concatenate(found)
+
+
+def sensitivity_at_specificity(
+    *, prediction: Floats, reference: NDArray[np.bool_], resamples: Resamples, at: float
+) -> Floats:
+    """The highest TP / P of the thresholds at which TN / N >= `at`: 0 where all cases are negative. NaN where one of
+    the classes is absent."""
+    return _at_least(prediction, reference, resamples, at=at, is_sensitivity=True)
+
+
+def specificity_at_sensitivity(
+    *, prediction: Floats, reference: NDArray[np.bool_], resamples: Resamples, at: float
+) -> Floats:
+    """The highest TN / N of the thresholds at which TP / P >= `at`: 0 where all cases are positive. NaN where one of
+    the classes is absent."""
+    return _at_least(prediction, reference, resamples, at=at, is_sensitivity=False)
+
+
+def _at_least(
+    prediction: Floats, reference: NDArray[np.bool_], resamples: Resamples, *, at: float, is_sensitivity: bool
+) -> Floats:
+    found = []
+    for hits, false, positives, negatives in _by_threshold(prediction, reference, resamples):
+        sensitivity, specificity = _share_of(hits, positives), 1 - _share_of(false, negatives)
+        wanted, other = (sensitivity, specificity) if is_sensitivity else (specificity, sensitivity)
+        best = np.where(other >= at - _ROUNDING, wanted, 0.0).max(axis=1, initial=0.0)
+        found.append(np.where((positives > 0) & (negatives > 0), best, np.nan))
+    return np.concatenate(found)
+
+
+def _share_of(part: NDArray[np.int64], whole: NDArray[np.int64]) -> Floats:
+    return np.asarray(part / np.maximum(whole, 1)[:, None])
+
+
+def _by_threshold(
+    probability: Floats, positive: NDArray[np.bool_], resamples: Resamples
+) -> Iterator[tuple[NDArray[np.int64], ...]]:
+    """True and false positives `[replicate, threshold]`, positive and negative cases `[replicate]`, in blocks. The last
+    threshold is above all cases; `NEVER_FOUND` is none."""
+    thresholds = np.unique(probability[probability != NEVER_FOUND])
+    high, low = (np.searchsorted(np.sort(probability[kind]), thresholds) for kind in (positive, ~positive))
+    for positives, negatives in _sorted_draws(probability, positive, resamples):
+        sums = [running_counts(each) for each in (positives, negatives)]
+        hits, false = (total[:, -1:] - total[:, [*at, -1]] for total, at in zip(sums, (high, low), strict=True))
+        yield hits, false, sums[0][:, -1], sums[1][:, -1]
 
 
 def brier(*, prediction: Floats, reference: Reference, resamples: Resamples) -> Floats:

@@ -35,6 +35,7 @@ GROUP_MEAN = "_group_mean"
 INTERVAL = "_ci"  # after the path of a ranked figure
 HALF_WIDTH = f"{INTERVAL}.half_width"
 _MEAN = ".mean"
+_QUANTILE = re.compile(r"(.+)\.q([1-9][0-9]?)", re.ASCII)
 SUMMARIES = frozenset({"mean", "std", "median", "n", "region_mean", "macro", "micro", "weighted", "cpm"})
 """Last parts of figures that summarise the others of their metric."""
 Values = Mapping[str, Floats]  # dotted path below `aggregates` -> its value in every replicate
@@ -255,6 +256,7 @@ class Scoreboard(Generic[CaseT]):
                      which metric teams are ranked by
     headline         those that make a short table
     ranked           where there are several, teams are ordered by the mean of their positions in these
+    quantiles        paths of quantiles of per-case figures that the tables name, such as `tre.q70`
     titles           of figures that have no declaration of their own, such as a median, by path
     groupings        in how many ways the cases are grouped: every figure of the cases then has one per group, and where
                      there is one way, the mean over these
@@ -273,6 +275,7 @@ class Scoreboard(Generic[CaseT]):
     offline: Sequence[GivenFigure] = ()
     headline: Sequence[str] = ()
     ranked: Sequence[str] = ()
+    quantiles: Sequence[str] = ()
     titles: Mapping[str, str] = field(default_factory=dict)
     groupings: int = 0
 
@@ -338,7 +341,19 @@ class Scoreboard(Generic[CaseT]):
         for figure in (*self.cohort_metrics, *self.given, *self.formulas):
             names.add(figure)
         names.offline_metrics.update({metric.name: metric for metric in self.offline_metrics})
+        for path in self.quantiles:
+            names.find(path)
         return names
+
+    def quantiles_of(self, metric: Metric) -> Sequence[str]:
+        """The paths of the quantiles of one metric."""
+        return [path for path in self.quantiles if quantile_in(path)[0] == metric.name]
+
+
+def quantile_in(path: str) -> tuple[str, float]:
+    """The metric and the share of a path such as `tre.q70`; "" where it is none."""
+    found = _QUANTILE.fullmatch(path)
+    return (found[1], int(found[2]) / 100) if found else ("", 0.0)
 
 
 class FigureNames:
@@ -348,6 +363,7 @@ class FigureNames:
     figures      every figure below `aggregates` by its path; those of single groups are left to `find`
     metrics      every figure of single cases by its name; `offline_metrics` are those that offline tools add
     of_cases     the paths of the figures that come from the cases alone, so that a group of cases has them too
+    quantiles    the paths of quantiles that were asked for
     group_means  the path of every figure that has a mean over the groups, by the name of that mean before `_group_mean`
     """
 
@@ -357,6 +373,7 @@ class FigureNames:
         self.offline_metrics: dict[str, Metric] = {}
         self.of_cases: set[str] = set()
         self.group_means: dict[str, str] = {}
+        self.quantiles: set[str] = set()
         self.titles = titles
         self._aliases, self._groupings = aliases, groupings
         self._of_mean: dict[str, str] = {}
@@ -434,7 +451,18 @@ class FigureNames:
             inner = name.removesuffix(".group_mean")
             if inner != name and (found := self.find(inner)) is not None:
                 name = next((each for each, path in self.group_means.items() if path == found.path), "") + GROUP_MEAN
-        return self.figures.get(name) or self.figures.get(name + _MEAN)
+        return self.figures.get(name) or self.figures.get(name + _MEAN) or self._quantile(name)
+
+    def _quantile(self, name: str) -> NamedFigure | None:
+        metric = self.metrics.get(quantile_in(name)[0])
+        median = None if metric is None else self.figures.get(metric.median)
+        if metric is None or median is None:
+            return None
+        self.quantiles.add(name)
+        self.of_cases.add(name)
+        title = f"{metric.title}, {quantile_in(name)[1]:.0%} quantile"
+        self.figures[name] = replace(median, path=name, title=self.titles.get(name, title))
+        return self.figures[name]
 
     def find_metric(self, name: str, *, offline: bool = False) -> Metric | None:
         """The per-case figure that a name means: its own name, or a name of its mean; `offline`: also of a figure that

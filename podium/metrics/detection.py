@@ -13,7 +13,7 @@ Candidates that count as neither right nor wrong are in no list, but take part i
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -35,6 +35,7 @@ MAX_CANDIDATES = 1000
 """A map full of specks must not fill metrics.json."""
 SAME_PLACE = 1e-3
 """Two flat boxes are in one plane if they are at most this far apart, in the unit of the coordinates."""
+_ROUNDED = 1 + 1e-12  # 100 x 0.29 is a little less than 29
 _AT_A_TIME = 1024  # candidates whose neighbours are kept at once
 _SLAB_VOXELS = 1 << 22
 _BLOCK = 1 << 22  # numbers held at once (candidates x replicates)
@@ -316,19 +317,32 @@ def counted(
     return quotient(*quotients[figure])
 
 
-def froc(cases: Sequence[Figures], resamples: Resamples, *, rate: float) -> Floats:
+@dataclass(frozen=True, kw_only=True)
+class FrocRule:
+    """How sensitivities are read from the curve.
+
+    levels  false positives per case, or per unit of `per`, the sum over cases of each one's number of it
+    steps   between two points the lower one counts, not the line between them
+    """
+
+    levels: Sequence[float] = FROC_RATES
+    per: Sequence[float] | None = None
+    steps: bool = False
+
+
+def froc(cases: Sequence[Figures], resamples: Resamples, *, rate: float, rule: FrocRule | None = None) -> Floats:
     """Sensitivity (found / all findings) at `rate` false positives per case; NaN without a finding.
 
     LUNA16's definition: the threshold falls from candidate to candidate, those of equal probability come together; each
     step is a point (false positives / cases, found / findings), from (0, 0) on. Between points the curve is linear,
     where it is vertical its upper end counts, and beyond the last point it stays level.
     """
-    return _sensitivities(cases, resamples, (rate,))[:, 0]
+    return _sensitivities(cases, resamples, replace(rule or FrocRule(), levels=(rate,)))[:, 0]
 
 
-def cpm(cases: Sequence[Figures], resamples: Resamples) -> Floats:
-    """The competition performance metric of LUNA16: the mean sensitivity at 1/8, 1/4, 1/2, 1, 2, 4 and 8."""
-    return np.asarray(_sensitivities(cases, resamples, FROC_RATES).mean(axis=1))
+def cpm(cases: Sequence[Figures], resamples: Resamples, *, rule: FrocRule | None = None) -> Floats:
+    """The mean sensitivity at all levels: by default LUNA16's competition performance metric."""
+    return np.asarray(_sensitivities(cases, resamples, rule or FrocRule()).mean(axis=1))
 
 
 def average_precision(cases: Sequence[Figures], resamples: Resamples) -> Floats:
@@ -360,16 +374,21 @@ def case_auroc(cases: Sequence[Figures], resamples: Resamples) -> Floats:
     return auroc(prediction=highest, reference=positive, resamples=resamples)
 
 
-def _sensitivities(cases: Sequence[Figures], resamples: Resamples, rates: Sequence[float]) -> Floats:
-    """`[replicate, rate]`"""
+def _sensitivities(cases: Sequence[Figures], resamples: Resamples, rule: FrocRule) -> Floats:
+    """`[replicate, level]`"""
     candidates = Candidates.of(cases)
-    found = np.full((resamples.replicates, len(rates)), np.nan)
+    found = np.full((resamples.replicates, len(rule.levels)), np.nan)
     if not candidates.have_probabilities:
         return found
-    allowed = resamples.sizes[:, None] * np.asarray(rates)
+    units = resamples.sizes if rule.per is None else resamples.total(rule.per)
+    allowed = units[:, None] * np.asarray(rule.levels)
     for part, tp, fp in _along(resamples, candidates.case, candidates.hit, candidates.ends):
         for replicate, hits, misses in zip(range(part.start, part.stop), tp, fp, strict=True):
-            found[replicate] = np.interp(allowed[replicate], np.append(0, misses), np.append(0, hits))
+            at, curve = np.append(0, misses), np.append(0, hits)
+            if rule.steps:
+                found[replicate] = curve[np.searchsorted(at, allowed[replicate] * _ROUNDED, side="right") - 1]
+            else:
+                found[replicate] = np.interp(allowed[replicate], at, curve)
     return quotient(found, resamples.total(candidates.references)[:, None])
 
 

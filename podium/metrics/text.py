@@ -167,6 +167,25 @@ def meteor(*, candidate: Sequence[str], reference: Sequence[str]) -> float:
     return f_mean * (1 - 0.5 * (chunks / matched) ** 3)
 
 
+def rouge_l(*, candidate: Sequence[str], reference: Sequence[str]) -> float:
+    """ROUGE-L = 2 L / (c + r): the F1 of the longest common subsequence L of c and r tokens; higher is better.
+
+    As in the package rouge-score with these tokens, without stems. Two empty texts agree: 1. The subsequence is found
+    row by row in the bits of one number (H. Hyyrö, Bit-parallel LCS-length computation revisited, 2004).
+    """
+    if not candidate and not reference:
+        return 1.0
+    places: dict[str, int] = {}
+    for place, token in enumerate(reference):
+        places[token] = places.get(token, 0) | 1 << place
+    every = (1 << len(reference)) - 1
+    row = every
+    for token in candidate:
+        matches = row & places.get(token, 0)
+        row = ((row + matches) | (row - matches)) & every
+    return 2 * (len(reference) - row.bit_count()) / (len(candidate) + len(reference))
+
+
 def meteor_synonyms(
     *, candidate: Sequence[str], reference: Sequence[str], synonyms: Callable[[str], Collection[str]]
 ) -> float:

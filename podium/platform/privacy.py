@@ -97,6 +97,7 @@ class Disclosure:
         for metric in board.metrics:
             if f"{metric.name}.".startswith(hidden):
                 found |= {path for path in (metric.mean_path, metric.std_path, metric.median, metric.count) if path}
+                found |= {*board.quantiles_of(metric)}
         for formula in board.formulas:  # a formula comes after its terms
             found |= {formula.path} if found.intersection(map(self._of_all_cases, formula.terms)) else set()
         return found
@@ -193,7 +194,7 @@ class Disclosure:
             path
             for metric in board.metrics
             if metric.mean_path and defined(metric) < FEWEST_FOR_SPREAD
-            for path in (metric.std_path, metric.median)
+            for path in (metric.std_path, metric.median, *board.quantiles_of(metric))
             if path
         }
         for alias, target in board.aliases.items():

@@ -4,6 +4,7 @@ import math
 from collections.abc import Callable
 from functools import partial
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import pytest
@@ -35,9 +36,12 @@ from podium.metrics.classification import (
     kappa,
     log_loss,
     mcc,
+    ppv_at_recall,
     predicted_classes,
     sensitivity,
+    sensitivity_at_specificity,
     specificity,
+    specificity_at_sensitivity,
     with_worst,
 )
 from podium.metrics.resampling import Resamples
@@ -332,3 +336,41 @@ def test_a_threshold_turns_a_probability_into_a_class() -> None:
     assert predicted_classes(np.array([0.29, 0.3, np.nan]), threshold=0.3).tolist() == [0, 1, MISSING]
     rows = np.array([[0.2, 0.4, 0.4], [np.nan, np.nan, np.nan], [0.0, 0.0, 1.0]])
     assert predicted_classes(rows).tolist() == [1, MISSING, 2]
+
+
+# Operating points, read literally: every threshold is tried.
+
+POINTS = [
+    (ppv_at_recall, lambda tp, fp, p, _: (tp / p, tp / (tp + fp) if tp + fp else 0.0)),
+    (sensitivity_at_specificity, lambda tp, fp, p, n: (1 - fp / n, tp / p)),
+    (specificity_at_sensitivity, lambda tp, fp, p, n: (tp / p, 1 - fp / n)),
+]
+
+
+@pytest.mark.parametrize(("figure", "shares"), POINTS)
+@given(
+    cases=st.lists(st.tuples(st.booleans(), st.integers(0, 5)), min_size=2, max_size=12),
+    at=st.sampled_from([0.1, 0.5, 0.9, 1.0]),
+)
+def test_an_operating_point_is_the_best_of_all_thresholds(figure: Any, shares: Any, cases: Any, at: float) -> None:
+    truth = np.array([positive for positive, _ in cases])
+    scores = np.array([score / 5 for _, score in cases])
+    if truth.all() or not truth.any():
+        return
+    best = 0.0
+    for threshold in [*scores.tolist(), 2.0]:
+        found = scores >= threshold
+        least, value = shares(
+            int((found & truth).sum()), int((found & ~truth).sum()), int(truth.sum()), int((~truth).sum())
+        )
+        best = max(best, value) if least >= at - 1e-9 else best
+    resamples = Resamples.draw(cases=len(cases), replicates=3, seed=1)
+    whole = Resamples(np.vstack([np.ones((1, len(cases)), np.int32), resamples.counts]))
+    assert figure(prediction=scores, reference=truth, resamples=whole, at=at)[0] == pytest.approx(best)
+
+
+def test_operating_points_of_one_class_have_no_value() -> None:
+    one = {"prediction": np.array([0.2, 0.4]), "resamples": Resamples.whole(2), "at": 0.9}
+    for figure, _ in POINTS:
+        assert np.isnan(figure(reference=np.array([False, False]), **one)).all()
+    assert ppv_at_recall(reference=np.array([True, True]), **one) == [1.0]

@@ -14,6 +14,7 @@ from sklearn.metrics import average_precision_score, roc_auc_score, roc_curve
 from podium.metrics import detection as detection_curves
 from podium.metrics.detection import (
     FROC_RATES,
+    FrocRule,
     Repeats,
     average_precision,
     box_iou,
@@ -462,3 +463,32 @@ def test_a_replicate_is_the_figure_of_its_cases(cases: list[Facts], seed: int, b
         drawn = [case for case, times in zip(cases, counts, strict=True) for _ in range(times)]
         one_by_one = [function(drawn, whole(drawn))[0] for function in functions]
         assert [values[number] for values in at_once] == pytest.approx(one_by_one, abs=1e-12, nan_ok=True)
+
+
+def by_steps(cases: list[Facts], level: float, units: float) -> float:
+    """Read literally: of all thresholds with at most so many false positives per unit, the highest sensitivity."""
+    pairs = [pair for case in cases for pair in zip(case["probabilities"], case["hits"], strict=True)]
+    best = 0
+    for threshold in {probability for probability, _ in pairs}:
+        counted_hits = [hit for probability, hit in pairs if probability >= threshold]
+        if (len(counted_hits) - sum(counted_hits)) / units <= level + 1e-12:
+            best = max(best, sum(counted_hits))
+    return best / sum(case["references"] for case in cases)
+
+
+@given(CASES, st.booleans())
+def test_froc_at_own_levels_reads_steps_per_case_or_per_area(cases: list[Facts], with_area: bool) -> None:
+    if not sum(case["references"] for case in cases):
+        return
+    areas = [1.5 + number for number in range(len(cases))] if with_area else None
+    rule = FrocRule(levels=(0.1, 0.29, 1, 10), per=areas, steps=True)
+    found = [float(froc(cases, whole(cases), rate=level, rule=rule)[0]) for level in rule.levels]
+    assert found == pytest.approx([by_steps(cases, each, sum(areas or [1] * len(cases))) for each in rule.levels])
+    assert cpm(cases, whole(cases), rule=rule) == pytest.approx([sum(found) / 4])
+
+
+def test_froc_between_two_points_is_linear_or_the_lower_one() -> None:
+    """Points (0, 1/2) and (2, 1): at 1 false positive per case 3/4, or 1/2 by steps."""
+    cases = [facts(2, (0.9, 1), (0.5, 0), (0.5, 0), (0.5, 1))]
+    assert froc(cases, whole(cases), rate=1, rule=FrocRule()) == [0.75]
+    assert froc(cases, whole(cases), rate=1, rule=FrocRule(steps=True)) == [0.5]

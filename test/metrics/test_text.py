@@ -1,5 +1,6 @@
 """BLEU-4, BLEU-13a and METEOR against the published figures, a literal reading, and NLTK to the last bit."""
 
+import itertools
 import tracemalloc
 from collections.abc import Collection, Iterable
 from functools import partial
@@ -20,6 +21,7 @@ from podium.metrics.text import (
     count_ngrams,
     meteor,
     meteor_synonyms,
+    rouge_l,
     stem_of,
     tokens_13a,
     tokens_of,
@@ -272,3 +274,25 @@ def test_stems_are_nltks(word: str) -> None:
 )
 def test_stems_of_the_paper(word: str, stem: str) -> None:
     assert stem_of(word) == stem
+
+
+def longest_common_subsequence(one: str, other: str) -> int:
+    """By its recursion."""
+    table = [[0] * (len(other) + 1) for _ in range(len(one) + 1)]
+    for i, j in itertools.product(range(len(one)), range(len(other))):
+        table[i + 1][j + 1] = table[i][j] + 1 if one[i] == other[j] else max(table[i][j + 1], table[i + 1][j])
+    return table[-1][-1]
+
+
+@given(st.text("abc", max_size=9), st.text("abc", max_size=9))
+def test_rouge_l_is_the_f1_of_the_longest_common_subsequence(one: str, other: str) -> None:
+    both = len(one) + len(other)
+    expected = 2 * longest_common_subsequence(one, other) / both if both else 1.0
+    assert rouge_l(candidate=list(one), reference=list(other)) == pytest.approx(expected)
+
+
+def test_rouge_l_of_a_published_example() -> None:
+    """Lin 2004: "police killed the gunman" against "police kill the gunman" has 3/4."""
+    assert (
+        rouge_l(candidate=["police", "kill", "the", "gunman"], reference=["police", "killed", "the", "gunman"]) == 0.75
+    )

@@ -169,6 +169,10 @@ class DeclaredChallenge(Challenge[DeclaredTables, Sources, Sources, Mapping[str,
         content = ReferenceContent(found)
         if isinstance(facts := reference.get(FACTS), Given):
             content.facts = {column: cell_value(text) for column, text in facts.value.items()}
+        for column in {getattr(metric.settings, "per", "case") for metric in self.settings.metrics} - {"case"}:
+            number = content.facts.get(column)
+            if not isinstance(number, int | float) or number <= 0:
+                raise Refused(f"cases.csv has no number above 0 of '{column}', which false positives are counted per.")
         return content
 
     def shapes(self, content: Mapping[str, object]) -> Shapes:

@@ -171,6 +171,9 @@ NEEDED: dict[str, dict[str, Any]] = {
     "fp": {"failed": "empty"},
     "mre": {"failed": 8.0},
     "sdr": {"radii_mm": (1.0, 3.0)},
+    "ppv_at_recall": {"at": 0.6},
+    "sensitivity_at_specificity": {"at": 0.6},
+    "specificity_at_sensitivity": {"at": 0.6},
     "points": {"radius_mm": 1.1},
     "boxes": {"threshold": 0.3},
 }
@@ -232,8 +235,14 @@ def improved(challenge: AnyChallenge, before: Mapping[str, Any], after: Mapping[
     return found
 
 
+OF_ONE_CLASS = ("ppv_at_recall", "sensitivity_at_specificity", "specificity_at_sensitivity")
 KINDS = sorted(
-    {(kind.name, value) for kind in metric_kinds() for value in kind.compares}
+    {
+        (kind.name, value)
+        for kind in metric_kinds()
+        for value in kind.compares
+        if (kind.name in OF_ONE_CLASS) <= (value != "probability")
+    }
     | {(kind.name, "binary") for kind in metric_kinds(["probability"]) if "probability" in kind.compares}
 )
 

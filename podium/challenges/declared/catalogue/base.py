@@ -359,7 +359,7 @@ class CohortValueMetric(MetricKind):
     """One or several figures of all cases, from the facts of one value.
 
     figure          what all of its figures share
-    parts           (value) -> the last parts of the figures' paths, "" for one figure
+    parts           (settings, value) -> the last parts of the figures' paths, "" for one figure
     compute         the figure in every replicate
     exact           the published figure by an engine; None where that is replicate zero, all cases once
     fact            (case, value, settings) -> what a row keeps of a case for this metric [what it keeps of the value]
@@ -369,7 +369,7 @@ class CohortValueMetric(MetricKind):
     """
 
     figure: Figure
-    parts: Callable[[AnyValueKind], Sequence[str]] = lambda _: ("",)
+    parts: Callable[[Any, AnyValueKind], Sequence[str]] = lambda _, __: ("",)
     compute: Callable[[CohortFacts], Floats]
     exact: Callable[[CohortFacts, MetricEngine], float | None] | None = None
     fact: Callable[[DeclaredCase, AnyValueKind, Any], Any] | None = None
@@ -396,7 +396,7 @@ class CohortValueMetric(MetricKind):
                 facts = joined_path("facts", settings.own_name, place)
                 declared.facts[facts] = name, partial(lambda value, case: fact(case, value, settings), value)
                 declared.confidential.append(facts)
-            for part in self.parts(value):
+            for part in self.parts(settings, value):
                 metric = self._cohort_metric(settings, value, engine, place=place, part=part, facts=facts)
                 parts.setdefault(part, []).append(metric)
                 declared.cohort_metrics.append(metric)

@@ -177,7 +177,7 @@ _CLASS_METRICS = (
         definition="2 TP / (2 TP + FP + FN) of every class; macro, micro and weighted means. In macro a declared class "
         "that does not occur counts 0",
         figure=_share(title="F1"),
-        parts=lambda value: ("",) if isinstance(value, FindingValue) else (*value.settings.class_table, *_AVERAGES),
+        parts=lambda _, value: ("",) if isinstance(value, FindingValue) else (*value.settings.class_table, *_AVERAGES),
         compute=_f1,
     ),
     _of_positive(classification.sensitivity, "TP / (TP + FN) of the positive class"),
@@ -195,6 +195,12 @@ _CLASS_METRICS = (
 
 
 # Probabilities
+
+
+class OperatingPointSettings(MetricSettings):
+    """`at`: the least that the other figure may be."""
+
+    at: Annotated[float, Field(strict=True, gt=0, le=1)]
 
 
 class LogLossSettings(MetricSettings):
@@ -225,7 +231,7 @@ def _arrays(cohort: CohortFacts) -> CohortArrays:
         prediction, reference = prediction[:, positive], reference == positive
     if isinstance(settings.failed, int | float):
         prediction = np.where(np.isnan(prediction), float(settings.failed), prediction)
-    of_truth = classification.NEVER_FOUND if settings.kind == "average_precision" else 0.0
+    of_truth = classification.NEVER_FOUND if settings.kind in ("average_precision", "ppv_at_recall") else 0.0
     filled = classification.with_worst(prediction=prediction, reference=reference, of_truth=of_truth)
     return {"prediction": filled, "reference": reference, "resamples": cohort.resamples}
 
@@ -252,6 +258,46 @@ def _of_probabilities(
     )
 
 
+def _needs_one_class(_: MetricSettings, value: AnyValueKind) -> Sequence[ValidationProblem]:
+    words = f"is for the probability of one class, and '{value.name}' has one for each of several"
+    return [] if value.settings.is_binary else [ValidationProblem(key=("kind",), words=words)]
+
+
+def _at_operating_point(compute: Callable[..., Floats], definition: str, title: str, lacking: str) -> CohortValueMetric:
+    """The best value of a figure over the thresholds at which another is at least `at`, named like its function."""
+    return _probability_metric(
+        name=compute.__name__,
+        definition=definition,
+        settings_model=OperatingPointSettings,
+        figure=_share(title=title),
+        undefined_when=lacking,
+        check=_needs_one_class,
+        exact=None,
+        by_engine=lambda _: False,
+        compute=lambda cohort: compute(**_arrays(cohort), at=cohort.settings.at),
+    )
+
+
+_OPERATING_POINTS = (
+    _at_operating_point(
+        classification.ppv_at_recall,
+        "the best precision of all thresholds with a recall of at least `at`; a missing positive case is never found",
+        "PPV at recall",
+        "without a positive case",
+    ),
+    _at_operating_point(
+        classification.sensitivity_at_specificity,
+        "the best sensitivity of all thresholds with a specificity of at least `at`",
+        "Sensitivity at specificity",
+        _ONE_CLASS,
+    ),
+    _at_operating_point(
+        classification.specificity_at_sensitivity,
+        "the best specificity of all thresholds with a sensitivity of at least `at`",
+        "Specificity at sensitivity",
+        _ONE_CLASS,
+    ),
+)
 _PROBABILITY_METRICS = (
     _of_probabilities(
         classification.auroc,
@@ -292,4 +338,4 @@ _PROBABILITY_METRICS = (
     ),
 )
 
-METRICS = (*_CLASS_METRICS, *_PROBABILITY_METRICS)
+METRICS = (*_CLASS_METRICS, *_PROBABILITY_METRICS, *_OPERATING_POINTS)

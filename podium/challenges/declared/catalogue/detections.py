@@ -2,17 +2,21 @@
 
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Any, Literal
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import Field, model_validator
 
 from podium.challenges.declared.catalogue.base import CohortFacts, CohortValueMetric, DeclaredCase, MetricSettings
 from podium.challenges.declared.values import AnyValueKind, Compared, DetectionMapValue, PointsValue
-from podium.challenges.settings import Positive, Threshold
+from podium.challenges.settings import Positive, Text, Threshold
 from podium.errors import ValidationProblem
+from podium.figures import Figures
 from podium.metrics import Floats
 from podium.metrics.declaration import Figure
 from podium.metrics.detection import (
     FROC_RATES,
     CountedFigure,
+    FrocRule,
     average_precision,
     case_auroc,
     counted,
@@ -26,7 +30,6 @@ from podium.metrics.detection import (
 
 _MAP_IOU = 0.1
 _NO_FINDING = "without a finding"
-_RATES = {f"at_{rate:g}".replace(".", "_"): rate for rate in FROC_RATES}
 
 
 class DetectionSettings(MetricSettings):
@@ -37,7 +40,8 @@ class DetectionSettings(MetricSettings):
     radius_mm, radius_px   how far a point may be from its reference, in the unit of the value
     threshold              with iou the least overlap [0.1 for detection maps], with distance as probability_threshold
     probability_threshold  from which probability on a candidate counts [all]; "> 0.3" excludes 0.3 itself, in both
-    repeats                what a second candidate at a reference is
+    repeats                what a second candidate at a reference is: false_positive, or ignore (neither right nor
+                           wrong); in detection maps it is always ignored, as in picai_eval
     """
 
     match: Literal["distance", "iou"] | None = None
@@ -54,6 +58,35 @@ class DetectionSettings(MetricSettings):
         if self.probability_threshold is not None or self.matching(value) == "iou":
             return self.probability_threshold
         return self.threshold
+
+
+class FrocSettings(DetectionSettings):
+    """Where sensitivities are read from the curve.
+
+    levels       false positives, in rising order [1/8, 1/4, 1/2, 1, 2, 4 and 8]
+    per          what they are per: a case, or one of a column of cases.csv, such as an area
+    interpolate  between two points of the curve: linear, or steps, the lower one of them [linear]
+    """
+
+    levels: Annotated[tuple[Positive, ...], Field(min_length=1)] | None = None
+    per: Text = "case"
+    interpolate: Literal["linear", "steps"] | None = None
+
+    @model_validator(mode="after")
+    def _levels_are_complete(self) -> Self:
+        if self.levels is not None and self.interpolate is None:
+            raise ValueError('has levels, so say how it reads between points: interpolate = "linear" or "steps"')
+        if self.levels is not None and [*self.levels] != sorted({*self.levels}):
+            raise ValueError("levels must rise")
+        return self
+
+    @property
+    def by_name(self) -> Mapping[str, float]:
+        return {f"at_{level:.12g}".replace(".", "_"): level for level in self.levels or FROC_RATES}
+
+    def rule(self, facts: Sequence[Figures]) -> FrocRule:
+        per = None if self.per == "case" else [fact["per"] for fact in facts]
+        return FrocRule(levels=[*self.by_name.values()], per=per, steps=self.interpolate == "steps")
 
 
 def _check(settings: DetectionSettings, value: AnyValueKind) -> Sequence[ValidationProblem]:
@@ -79,8 +112,16 @@ def _facts(case: DeclaredCase, value: AnyValueKind, settings: DetectionSettings)
     """What was found in a case."""
     assert isinstance(value, PointsValue | DetectionMapValue)
     compared: Compared[Any, Any] = case.values[value.name]
+    per = getattr(settings, "per", "case")
+    units = {} if per == "case" else {"per": case.facts[per]}
     if compared.is_missing:
-        return missing_facts(references=value.references(compared.reference))
+        return {**missing_facts(references=value.references(compared.reference)), **units}
+    return {**_matched(value, compared, settings), **units}
+
+
+def _matched(
+    value: PointsValue | DetectionMapValue, compared: Compared[Any, Any], settings: DetectionSettings
+) -> Mapping[str, object]:
     found, expected = compared.found, compared.reference
     if isinstance(value, DetectionMapValue):
         return match_detection_map(
@@ -107,9 +148,10 @@ def _counted(figure: CountedFigure, cohort: CohortFacts) -> Floats:
 
 
 def _froc(cohort: CohortFacts) -> Floats:
+    rule = cohort.settings.rule(cohort.facts)
     if cohort.part == "cpm":
-        return cpm(cohort.facts, cohort.resamples)
-    return froc(cohort.facts, cohort.resamples, rate=_RATES[cohort.part])
+        return cpm(cohort.facts, cohort.resamples, rule=rule)
+    return froc(cohort.facts, cohort.resamples, rate=cohort.settings.by_name[cohort.part], rule=rule)
 
 
 _metric = partial(
@@ -142,10 +184,12 @@ METRICS = (
     ),
     _metric(
         name="froc",
-        definition="sensitivity at 1/8, 1/4, 1/2, 1, 2, 4 and 8 false positives per case, and their mean, cpm",
+        settings_model=FrocSettings,
+        definition="sensitivity at 1/8, 1/4, 1/2, 1, 2, 4 and 8 false positives per case, or at `levels`, and their "
+        "mean, cpm",
         figure=_share(title="Sensitivity"),
         undefined_when=_NO_FINDING,
-        parts=lambda _: (*_RATES, "cpm"),
+        parts=lambda settings, _: (*settings.by_name, "cpm"),
         needs_probability=True,
         compute=_froc,
     ),

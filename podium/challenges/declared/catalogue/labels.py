@@ -74,6 +74,41 @@ IOU = RegionMetric(
 )
 
 
+def _share_of(pair: RegionPair, _: RegionSettings, *, side: Literal["prediction", "reference"]) -> float | None:
+    total = getattr(pair.counts, side)
+    return pair.counts.shared / total if total else None
+
+
+VOXEL_METRICS = (
+    RegionMetric(
+        name="precision",
+        definition="|P and G| / |P|, of voxels",
+        settings_model=OverlapSettings,
+        counts=_sizes,
+        figures={
+            "": agreement(
+                title="Precision",
+                compute=partial(_share_of, side="prediction"),
+                pooled=partial(_pooled, (1, 0, 0), (0, 1, 0)),
+            )
+        },
+    ),
+    RegionMetric(
+        name="recall",
+        definition="|P and G| / |G|, of voxels",
+        settings_model=OverlapSettings,
+        counts=_sizes,
+        figures={
+            "": agreement(
+                title="Recall",
+                compute=partial(_share_of, side="reference"),
+                pooled=partial(_pooled, (1, 0, 0), (0, 0, 1)),
+            )
+        },
+    ),
+)
+
+
 # Distances between boundaries
 
 
@@ -433,4 +468,4 @@ LESIONS_METRIC = RegionMetric(
     counts=_lesion_counts,
     offers=_offered,
 )
-METRICS = (DICE, IOU, *SURFACE_METRICS, *VOLUME_METRICS, *SHAPE_METRICS, LESIONS_METRIC)
+METRICS = (DICE, IOU, *VOXEL_METRICS, *SURFACE_METRICS, *VOLUME_METRICS, *SHAPE_METRICS, LESIONS_METRIC)

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from podium.challenges.declared.catalogue.base import CaseValueMetric, CohortValueMetric, DeclaredCase, MetricSettings
 from podium.challenges.declared.values import AnyValueKind
 from podium.metrics.declaration import Figure
-from podium.metrics.text import bleu_4, corpus_bleu, count_ngrams, meteor, tokens_of
+from podium.metrics.text import bleu_4, corpus_bleu, count_ngrams, meteor, rouge_l, tokens_of
 
 
 def _ngram_counts(case: DeclaredCase, value: AnyValueKind, _: MetricSettings) -> Sequence[int]:
@@ -19,6 +19,11 @@ def _ngram_counts(case: DeclaredCase, value: AnyValueKind, _: MetricSettings) ->
 def _meteor(case: DeclaredCase, value: AnyValueKind, _: MetricSettings) -> float:
     compared = case.values[value.name]
     return meteor(candidate=tokens_of(compared.found), reference=tokens_of(compared.reference))
+
+
+def _rouge_l(case: DeclaredCase, value: AnyValueKind, _: MetricSettings) -> float:
+    compared = case.values[value.name]
+    return rouge_l(candidate=tokens_of(compared.found), reference=tokens_of(compared.reference))
 
 
 METRICS = (
@@ -37,6 +42,14 @@ METRICS = (
         compares=("text",),
         figure=Figure(title="METEOR", direction="higher", highest=1.0),
         compute=_meteor,
+        worst=lambda _, __: 0.0,
+    ),
+    CaseValueMetric(
+        name="rouge_l",
+        definition="F1 of the longest common subsequence of tokens: 2 LCS / (tokens of P + tokens of G)",
+        compares=("text",),
+        figure=Figure(title="ROUGE-L", direction="higher", highest=1.0),
+        compute=_rouge_l,
         worst=lambda _, __: 0.0,
     ),
 )
