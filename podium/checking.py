@@ -342,7 +342,7 @@ def _doubts_about_the_best(challenge: AnyChallenge, found: Figures, *, skipped: 
     figures |= {each.path: each for each in (*board.cohort_metrics, *board.formulas)}
     paths = [*(each.path for each in challenge.ranking.criteria), *challenge.tables.figures]
     paths += [path for path in figures if path.endswith(_MACRO)]
-    for path in dict.fromkeys(map(board.resolved, paths)):
+    for path in dict.fromkeys(paths):
         if (figure := figures.get(path)) is None or path in skipped:
             continue
         best = figure.highest if figure.direction == "higher" else figure.lowest

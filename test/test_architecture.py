@@ -59,7 +59,7 @@ ALLOWED = {
     "__init__": {"evaluation", "validation", "tools.ranking.rank"},
 }
 HEAVY = {
-    *("torch", "monai", "sklearn", "SimpleITK", "h5py", "cc3d", "grand_challenge_metrics"),
+    *("torch", "monai", "sklearn", "SimpleITK", "h5py", "cc3d"),
     *("nacl", "nltk", "openai", "radfact_lite", "starlette", "hypercorn", "evalica", "pandas", "distributed", "fsspec"),
 }
 

@@ -42,7 +42,7 @@ sys.exit(main(sys.argv[2:]))
 """
 # What the extras bring, as it is imported.
 EXTRA_PACKAGES = (
-    *("torch", "SimpleITK", "h5py", "sklearn", "monai", "grand_challenge_metrics", "cc3d", "isal"),
+    *("torch", "SimpleITK", "h5py", "sklearn", "monai", "cc3d", "isal"),
     *("skimage", "networkx", "matplotlib", "starlette", "hypercorn", "evalica", "pandas", "PIL"),
     *("radfact_lite", "openai", "distributed", "fsspec", "s3fs", "altair", "vl_convert"),
 )

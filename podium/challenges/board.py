@@ -158,7 +158,7 @@ def complete_board(
 ) -> CompleteBoard:
     """The kind's scoreboard and rule (NO_RULE where there is none) with the tables added; all that is wrong with them
     is reported, and left out."""
-    known = FigureNames(aliases=declared.aliases, titles={}, groupings=declared.groupings)
+    known = FigureNames(titles={}, groupings=declared.groupings)
     names = _Names(known=known, tables=tables, confidential=list(confidential))
     for figure in (*declared.cohort_metrics, *declared.given):
         known.add(figure)
@@ -566,7 +566,9 @@ def undecided_formulas(
         names = dict(zip(dict.fromkeys(names_in(settings.formula.node)), formula.terms, strict=True))
         lacking = {name: board.names.find(name) for name, path in names.items() if not holds(aggregates, path)}
         undecided |= {formula.path} if lacking else set()
-        found = {name: term for name, term in lacking.items() if term and term.path not in undecided}
+        found = {
+            name: term for name, term in lacking.items() if term and term.undefined_when and term.path not in undecided
+        }
         if not found:
             continue
         advice = []

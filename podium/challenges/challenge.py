@@ -33,7 +33,7 @@ from podium.challenges.pictures import Overlay, Picture
 from podium.challenges.samples import CaseSamples, Socket
 from podium.challenges.settings import Tables
 from podium.errors import GroundTruthError, ReaderDied, Refused, SubmissionError, UsageError, ValidationProblem
-from podium.figures import LARGEST_FIGURE, Figures, get, numbers, put
+from podium.figures import LARGEST_FIGURE, Figures, numbers
 from podium.metrics.aggregation import CohortValues, add_error_bars, add_groups, aggregate, recombined
 from podium.metrics.declaration import GROUPS, HALF_WIDTH, Scoreboard
 from podium.metrics.engines import OWN
@@ -330,8 +330,6 @@ class Challenge(ABC, Generic[TablesT, PredictionT, ReferenceT, ContentT, CaseT])
         given = self.given(results, runtime)
         rows, groups = [each.metrics for each in results], [each.groups for each in results]
         figures = aggregate(self.scoreboard, rows, given, groups)
-        for alias, target in self.scoreboard.aliases.items():
-            put(figures, alias, dict(get(figures, target)))
         if self.cases.groups is not None:
             add_groups(self.scoreboard, rows, groups, figures)
         if seed is not None:

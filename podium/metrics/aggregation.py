@@ -107,7 +107,6 @@ class CohortValues(Mapping[str, Floats]):
         self.over_defined_terms: set[str] = set()
 
     def __getitem__(self, path: str) -> Floats:
-        path = self._board.resolved(path)
         if path not in self._known:
             if path in self._metrics:
                 metric, statistic = self._metrics[path]

@@ -252,8 +252,6 @@ class Scoreboard(Generic[CaseT]):
     given            figures that do not come from the cases
     leaderboard      paths in the order of the columns, the score that teams are ranked by first
     offline          figures that offline tools add: no live leaderboard has them, the final table does
-    aliases          a second place for all figures of a metric: the leaderboard's path stays where the settings decide
-                     which metric teams are ranked by
     headline         those that make a short table
     ranked           where there are several, teams are ordered by the mean of their positions in these
     quantiles        paths of quantiles of per-case figures that the tables name, such as `tre.q70`
@@ -270,7 +268,6 @@ class Scoreboard(Generic[CaseT]):
     facts: Mapping[str, str] = field(default_factory=dict)
     given: Sequence[GivenFigure] = ()
     formulas: Sequence[Formula] = ()
-    aliases: Mapping[str, str] = field(default_factory=dict)
     leaderboard: Sequence[str]
     offline: Sequence[GivenFigure] = ()
     headline: Sequence[str] = ()
@@ -315,17 +312,10 @@ class Scoreboard(Generic[CaseT]):
 
     def is_resampled(self, path: str) -> bool:
         """Whether a figure changes with the cases: one that is not given, and is made of another than given ones."""
-        terms = next((each.terms for each in self.formulas if each.path == self.resolved(path)), None)
+        terms = next((each.terms for each in self.formulas if each.path == path), None)
         if terms is not None:
             return any(map(self.is_resampled, terms))
-        return self.resolved(path) not in {each.path for each in self.given}
-
-    def resolved(self, path: str) -> str:
-        """`path` with an alias replaced by its target."""
-        for alias, target in self.aliases.items():
-            if path.startswith(f"{alias}."):
-                return target + path.removeprefix(alias)
-        return path
+        return path not in {each.path for each in self.given}
 
     @property
     def all_metrics(self) -> Sequence[Metric]:
@@ -335,7 +325,7 @@ class Scoreboard(Generic[CaseT]):
     @cached_property
     def names(self) -> "FigureNames":
         """What the name of a figure means."""
-        names = FigureNames(aliases=self.aliases, titles=self.titles, groupings=self.groupings)
+        names = FigureNames(titles=self.titles, groupings=self.groupings)
         for metric in self.metrics:
             names.add_metric(metric)
         for figure in (*self.cohort_metrics, *self.given, *self.formulas):
@@ -367,7 +357,7 @@ class FigureNames:
     group_means  the path of every figure that has a mean over the groups, by the name of that mean before `_group_mean`
     """
 
-    def __init__(self, *, aliases: Mapping[str, str], titles: Mapping[str, str], groupings: int) -> None:
+    def __init__(self, *, titles: Mapping[str, str], groupings: int) -> None:
         self.figures: dict[str, NamedFigure] = {}
         self.metrics: dict[str, Metric] = {}
         self.offline_metrics: dict[str, Metric] = {}
@@ -375,7 +365,7 @@ class FigureNames:
         self.group_means: dict[str, str] = {}
         self.quantiles: set[str] = set()
         self.titles = titles
-        self._aliases, self._groupings = aliases, groupings
+        self._groupings = groupings
         self._of_mean: dict[str, str] = {}
 
     def add_metric(self, metric: Metric) -> None:
@@ -424,10 +414,6 @@ class FigureNames:
 
     def _enter(self, figure: NamedFigure, *, group_mean: str) -> None:
         places = [figure]
-        for alias, target in self._aliases.items():
-            if figure.path.startswith(f"{target}."):
-                error = figure.error_path and alias + figure.error_path.removeprefix(target)
-                places.append(replace(figure, path=alias + figure.path.removeprefix(target), error_path=error))
         if group_mean and self._groupings == 1:
             self.group_means[group_mean] = figure.path
             path, title = group_mean + GROUP_MEAN, f"{figure.title}, mean of groups"

@@ -368,7 +368,7 @@ def _optimal(pairs: Pairs, *, worth: Floats | None) -> Numbers:
     return np.sort(np.concatenate(kept))
 
 
-# Figures of other definitions: autoPET's DMM, hits of centroids, and MONAI's Dice per component.
+# Figures of other definitions: autoPET's DMM, and MONAI's Dice per component.
 
 
 def match_lesions(overlap: Overlap, *, iou_threshold: float) -> Detections:
@@ -400,23 +400,6 @@ def reported_pairs(overlap: Overlap, *, iou_threshold: float) -> list[dict[str, 
         {"lesion": int(name), "component": int(component), "iou": float(value)}
         for name, component, value in zip(ids, overlap.component[kept], overlap.iou[kept], strict=True)
     ]
-
-
-def centroid_hits(
-    *, prediction: Sequence[Sequence[float]], reference: Sequence[Sequence[float]], radius_mm: float
-) -> Detections:
-    """Centroids (in mm) within a radius of each other, one to one and nearest first. Source: evalutils.
-
-    Descriptive only: two masks whose centroids agree need not overlap.
-    """
-    from grand_challenge_metrics.scorers import score_detection
-
-    score = score_detection(
-        ground_truth=[tuple(point) for point in reference],
-        predictions=[tuple(point) for point in prediction],
-        radius=radius_mm,
-    )
-    return Detections(tp=score.true_positives, fp=score.false_positives, fn=score.false_negatives)
 
 
 def component_dice(*, prediction: Mask, reference: Mask) -> float:

@@ -51,8 +51,7 @@ def column(board: Scoreboard[Any], path: str) -> Column:
 
 def group_columns(board: Scoreboard[Any], paths: Sequence[str]) -> Sequence[Column]:
     """The means over the groups of cases, for those of these figures that have one."""
-    resolved = [board.resolved(path) for path in paths]
-    return [column(board, name + GROUP_MEAN) for name, path in board.names.group_means.items() if path in resolved]
+    return [column(board, name + GROUP_MEAN) for name, path in board.names.group_means.items() if path in paths]
 
 
 def phase_settings(columns: Sequence[Column]) -> dict[str, Any]:

@@ -197,16 +197,14 @@ class Disclosure:
             for path in (metric.std_path, metric.median, *board.quantiles_of(metric))
             if path
         }
-        for alias, target in board.aliases.items():
-            few |= {alias + path.removeprefix(target) for path in few if path.startswith(f"{target}.")}
         for name, path in board.names.group_means.items():
             if self.kept_groups(revealing=path in self.revealing) != {*self._sizes}:
                 few.add(name + GROUP_MEAN)
         thin = {metric.mean_path for metric in board.metrics if defined(metric) < FEWEST_FOR_SPREAD}
         for formula in board.formulas:
-            thin |= {formula.path} if thin.intersection(map(board.resolved, formula.terms)) else set()
+            thin |= {formula.path} if thin.intersection(formula.terms) else set()
         too_few = self.cases < FEWEST_FOR_SPREAD
-        few |= {path + INTERVAL for path in self.ranked if too_few or board.resolved(path) in thin}
+        few |= {path + INTERVAL for path in self.ranked if too_few or path in thin}
         few.difference_update(self.ranked)
         for formula in board.formulas:  # a formula comes after its terms
             lost = any(term in few or self._is_of_hidden_group(term) for term in formula.terms)
@@ -223,7 +221,6 @@ class Disclosure:
         path = path.split(".", 2)[2] if path.startswith(f"{GROUPS}.") else path
         if path.endswith(GROUP_MEAN):
             path = self.board.names.group_means[path.removesuffix(GROUP_MEAN)]
-        path = self.board.resolved(path)
         return next((table for table in self.board.tables if path.startswith(f"{table}.")), path)
 
     @cached_property

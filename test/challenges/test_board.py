@@ -64,7 +64,6 @@ FACTS = {
     "steps": [],
     "lesions": 1,
     "final_detections": {"tp": 1, "fp": 0, "fn": 0},
-    "final_centroid_hits": {"tp": 1, "fp": 0, "fn": 0},
 }
 
 

@@ -170,10 +170,8 @@ class Row:
         }
 
 
-def aggregates(rows: Sequence[Row], *, group_of: Mapping[str, str], regime: str = "simulated") -> dict[str, Any]:
+def aggregates(rows: Sequence[Row], *, group_of: Mapping[str, str]) -> dict[str, Any]:
     figures = summary(rows)
-    suffix = "_normalised" if regime == "clinician" else ""
-    figures["ranked"] = {name: figures[name + suffix] for name in ("auc_dice", "auc_dmm")}
     names = sorted(set(group_of.values()))
     if not names:
         return figures

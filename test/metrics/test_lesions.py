@@ -43,7 +43,6 @@ from podium.metrics.lesions import (
     LesionMatches,
     MatchingRule,
     Pairing,
-    centroid_hits,
     component_dice,
     match_components,
     match_lesions,
@@ -314,14 +313,6 @@ def test_what_a_lost_case_has_invented_is_not_known() -> None:
     assert figures["final_fpv_ml"] is None
     assert figures["final_fnv_ml"] == 0.002
     assert figures["auc_dice"] == figures["final_dmm"] == 0.0
-
-
-def test_centroids_within_the_radius_are_hits() -> None:
-    reference = [(0.0, 0.0, 0.0), (0.0, 0.0, 50.0)]
-    found = centroid_hits(prediction=[(3.0, 4.0, 0.0), (9.0, 9.0, 9.0)], reference=reference, radius_mm=5.0)
-    assert (found.tp, found.fp, found.fn) == (1, 1, 1)
-    found = centroid_hits(prediction=[(3.0, 4.0, 0.0)], reference=reference, radius_mm=4.9)
-    assert (found.tp, found.fp, found.fn) == (0, 1, 2)
 
 
 @examples(50)

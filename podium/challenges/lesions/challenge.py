@@ -38,7 +38,6 @@ from podium.challenges.lesions.scoring import (
     ReadStep,
     computed_by,
     failed_step,
-    final_centroid_hits,
     ranking_rule,
     score_step,
     scoreboard,
@@ -321,14 +320,11 @@ class LesionsChallenge(Challenge[LesionsTables, LesionsPrediction, SafeFile, Les
         )
 
     def facts(self, case: LesionsCase) -> Figures:
-        facts: dict[str, Any] = {
+        return {
             "final_detections": {name: case.steps[-1][name] for name in ("tp", "fp", "fn")},
             "lesions": case.reference.describe(),
             "steps": list(case.steps),
         }
-        if self.settings.centroid_radius_mm is not None:
-            facts["final_centroid_hits"] = final_centroid_hits(case, self.settings.centroid_radius_mm)
-        return facts
 
     def warnings(self, case: LesionsCase) -> Sequence[str]:
         return case.warnings
@@ -343,10 +339,7 @@ class LesionsChallenge(Challenge[LesionsTables, LesionsPrediction, SafeFile, Les
 
     def confidential_paths(self) -> Sequence[str]:
         """They reveal where the lesions are, how large they are and how many there are."""
-        return (
-            *("lesions", "final_detections", "final_centroid_hits"),
-            *("steps.tp", "steps.fn", "steps.voxels", "steps.pairs"),
-        )
+        return ("lesions", "final_detections", "steps.tp", "steps.fn", "steps.voxels", "steps.pairs")
 
     @property
     def computed_by(self) -> Mapping[str, str]:

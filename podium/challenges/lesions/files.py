@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field, SerializerFunctionWrapHandler, StrictBool, StrictInt, model_serializer, model_validator
 
-from podium.challenges.settings import ENGINE, Positive, Settings, Slug, Tables
+from podium.challenges.settings import ENGINE, Settings, Slug, Tables
 from podium.errors import Refused
 from podium.metrics.components import Connectivity, Lesions
 from podium.metrics.engines import EngineName
@@ -50,7 +50,6 @@ class LesionsSettings(Settings):
     empty_reference     undefined: a case without lesions has no Dice; score: 1 if the prediction is empty too, else 0;
                         without a default, since the organisers' scripts disagree, and it can reverse a ranking
     per_component_dice  MONAI's Dice per reference component at the last step
-    centroid_radius_mm  where given, evalutils' centroid hits at the last step
     geometry            what a header that differs from the reference's means
     """
 
@@ -67,7 +66,6 @@ class LesionsSettings(Settings):
         description="no Dice without lesions, or 1 for an empty prediction, else 0: the organisers' scripts disagree"
     )
     per_component_dice: StrictBool = True
-    centroid_radius_mm: Positive | None = None
     geometry: GeometryRule = "warn"
 
     @model_validator(mode="after")

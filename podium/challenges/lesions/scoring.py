@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from itertools import pairwise
 from operator import itemgetter
 from typing import Any
@@ -16,13 +17,12 @@ from podium.metrics import Floats, Mask
 from podium.metrics.components import Components, Overlap, count_overlap, masks_at
 from podium.metrics.declaration import CaseMetric, CohortMetric, Curve, Direction, Reason, Scoreboard
 from podium.metrics.engines import OWN, MetricEngine
-from podium.metrics.lesions import centroid_hits, match_lesions, reported_pairs
+from podium.metrics.lesions import match_lesions, reported_pairs
 from podium.metrics.overlap import VoxelCounts
 from podium.metrics.resampling import Resamples, quotient
 from podium.readers.volumes import Volume
 
 MISSING_STEP = "There is no prediction for this step."
-_MAX_CENTROIDS = 10_000  # evalutils compares them one by one in Python
 
 _CURVES = tuple(
     Curve(
@@ -42,8 +42,6 @@ def computed_by(settings: LesionsSettings, engine: MetricEngine) -> Mapping[str,
     found = {"dice": engine.PACKAGES.get("dice", OWN), "dmm": OWN}
     if settings.per_component_dice:
         found["component_dice"] = engine.PACKAGES.get("component_dice", OWN)
-    if settings.centroid_radius_mm is not None:
-        found["centroid_hits"] = "grand-challenge-metrics"
     return found
 
 
@@ -148,20 +146,6 @@ class LesionsCase:
         return area(defined) if len(defined) == len(values) else "reference_empty"
 
 
-def final_centroid_hits(case: LesionsCase, radius_mm: float) -> dict[str, int] | None:
-    if case.final is None:
-        return {"tp": 0, "fp": 0, "fn": case.reference.lesions.count}
-    if case.final.components.count > _MAX_CENTROIDS:
-        return None
-    spacing = np.array(case.reference.geometry.spacing)[::-1]
-    found = centroid_hits(
-        prediction=(case.final.components.centroids() * spacing).tolist(),
-        reference=(case.reference.lesions.centroids() * spacing).tolist(),
-        radius_mm=radius_mm,
-    )
-    return asdict(found)
-
-
 # The declared figures: areas under the curves of Dice and DMM over the steps, the last step, and pooled counts.
 
 
@@ -244,60 +228,50 @@ def _component_dice(case: LesionsCase, engine: MetricEngine) -> float | Reason:
 def scoreboard(settings: LesionsSettings, engine: MetricEngine) -> Scoreboard[LesionsCase]:
     """All figures of lesions."""
     metrics = lesions_metrics(settings, engine)
-    ranked = ("ranked.auc_dice.mean", "ranked.auc_dmm.mean")
-    centroids = [
-        *_count_metrics("final_centroid_hits"),
-        _pooled_f1("final_centroid_hits", path="final_centroid_hits.f1"),
-    ]
+    means = [metric.mean_path for metric in metrics]
+    ranked = [criterion.path for criterion in ranking_rule(settings).criteria]
     return Scoreboard(
         metrics=metrics,
         curves=_CURVES,
-        cohort_metrics=[
-            *_count_metrics("final_detections"),
-            _pooled_f1(
-                "final_detections",
-                path="dmm_pooled",
-                title="DMM pooled",
-                defined="dmm_pooled_defined",
-                undefined_when="where no reference has a lesion",
-            ),
-            *(centroids if settings.centroid_radius_mm is not None else ()),
-        ],
-        aliases={f"ranked.{name}": f"{name}{settings.ranked_suffix}" for name in ("auc_dice", "auc_dmm")},
-        leaderboard=(
-            *ranked,
-            *(metric.mean_path for metric in metrics if metric.name not in ("auc_dice", "auc_dmm")),
-            "dmm_pooled",
-        ),
-        headline=(*ranked, *(metric.mean_path for metric in metrics if metric.name.startswith("final"))),
+        cohort_metrics=_detection_metrics(),
+        leaderboard=(*ranked, *(path for path in means if path not in ranked), "dmm_pooled"),
+        headline=(*ranked, *(path for path in means if path.startswith("final"))),
         ranked=ranked,
     )
 
 
-def _count_metrics(facts: str) -> list[CohortMetric]:
-    def compute(name: str) -> Callable[[Sequence[Figures], Resamples], Floats]:
-        return lambda rows, resamples: _total(facts, name, rows, resamples)
+def _detection_metrics() -> list[CohortMetric]:
+    """The counts of the last step, summed over cases, and their F1, which has no value if all are 0."""
+
+    def total(name: str, rows: Sequence[Figures], resamples: Resamples) -> Floats:
+        return resamples.total([row["final_detections"][name] for row in rows])
+
+    def pooled_f1(rows: Sequence[Figures], resamples: Resamples) -> Floats:
+        tp, fp, fn = (total(name, rows, resamples) for name in ("tp", "fp", "fn"))
+        return quotient(2 * tp, 2 * tp + fp + fn)
 
     directions: dict[str, Direction] = {"tp": "higher", "fp": "lower", "fn": "lower"}
     return [
-        CohortMetric(path=f"{facts}.{name}", direction=direction, lowest=0.0, compute=compute(name), whole=True)
-        for name, direction in directions.items()
+        *(
+            CohortMetric(
+                path=f"final_detections.{name}",
+                direction=direction,
+                lowest=0.0,
+                compute=partial(total, name),
+                whole=True,
+            )
+            for name, direction in directions.items()
+        ),
+        CohortMetric(
+            path="dmm_pooled",
+            title="DMM pooled",
+            lowest=0.0,
+            highest=1.0,
+            compute=pooled_f1,
+            defined="dmm_pooled_defined",
+            undefined_when="where no reference has a lesion",
+        ),
     ]
-
-
-def _total(facts: str, name: str, rows: Sequence[Figures], resamples: Resamples) -> Floats:
-    """The sum of one count over cases; a case without counts adds nothing."""
-    return resamples.total([row[facts][name] if row[facts] is not None else 0 for row in rows])
-
-
-def _pooled_f1(facts: str, **declared: Any) -> CohortMetric:
-    """F1 = 2TP / (2TP + FP + FN) of the summed counts; no value if all are 0."""
-
-    def compute(rows: Sequence[Figures], resamples: Resamples) -> Floats:
-        tp, fp, fn = (_total(facts, name, rows, resamples) for name in ("tp", "fp", "fn"))
-        return quotient(2 * tp, 2 * tp + fp + fn)
-
-    return CohortMetric(lowest=0.0, highest=1.0, compute=compute, **declared)
 
 
 def ranking_rule(settings: LesionsSettings) -> RankingRule:
@@ -309,7 +283,7 @@ def ranking_rule(settings: LesionsSettings) -> RankingRule:
         "equal weights" + (", the areas divided by the number of corrections" if suffix else ""),
         criteria=tuple(
             Criterion(
-                path=f"ranked.{name}.mean",
+                path=f"{name}{suffix}.mean",
                 title=f"Mean {title}{', normalised' if suffix else ''}",
                 direction="higher",
                 weight=0.5,

@@ -234,13 +234,12 @@ def _figures_by_team(
         own = {path: values[:, number] for path, values in means.items()}
         rows_in_order = [rows[case].metrics for case in facts.cases]
         by_team.append(CohortValues(board, rows_in_order, resamples, {**known, **own}, groups))
-    found: dict[str, dict[int, Floats]] = {path: {} for path in paths if board.resolved(path) not in given}
+    found: dict[str, dict[int, Floats]] = {path: {} for path in paths if path not in given}
     for path, drawn in found.items():
         for team, values in enumerate(by_team):
             with suppress(KeyError, TypeError, ValueError):  # a row may be any JSON object
                 drawn[team] = np.broadcast_to(values[path], (resamples.replicates,))
-    over_defined_terms = set[str]().union(*(each.over_defined_terms for each in by_team))
-    return found, {path for path in paths if board.resolved(path) in over_defined_terms}
+    return found, set[str]().union(*(each.over_defined_terms for each in by_team))
 
 
 # Figures are recomputed from the rows: they replace the published ones, which must agree with them.

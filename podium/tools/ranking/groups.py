@@ -19,7 +19,7 @@ def shown_figures(facts: Facts) -> list[tuple[str, Criterion | Metric]]:
     figures: list[tuple[str, Criterion | Metric]]
     rule, figures = facts.rule, [(table.metric.mean_path, table.metric) for table in facts.in_schemes[:1]]
     if rule is not None and len(rule.criteria) == 1 and not rule.by_case:
-        figures.insert(0, (facts.challenge.scoreboard.resolved(rule.criteria[0].path), rule.criteria[0]))
+        figures.insert(0, (rule.criteria[0].path, rule.criteria[0]))
     return figures
 
 

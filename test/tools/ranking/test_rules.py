@@ -80,7 +80,8 @@ def lesions_document(dice: Areas, dmm: Areas, *, regime: Any = "simulated") -> d
         defined = [value for value in values if value is not None]
         return {"mean": sum(defined) / len(defined) / scale} if defined else {}
 
-    aggregates = {"ranked": {"auc_dice": mean(dice), "auc_dmm": mean(dmm)}}
+    suffix = "" if regime == "simulated" else "_normalised"
+    aggregates = {f"auc_dice{suffix}": mean(dice), f"auc_dmm{suffix}": mean(dmm)}
     settings = {"regime": regime} | ({} if scale == 1 else {"clinician_auc": "normalised"})
     return small_document("lesions", published_settings(lesions(settings)), aggregates, rows)
 
@@ -118,8 +119,8 @@ def test_replicates_leave_out_undefined_cases_and_an_empty_one_has_no_value() ->
     rows = [row["metrics"] for row in lesions_document(*TEAMS["one"])["results"]]
     resamples = Resamples(np.array([[1, 1, 1], [0, 1, 2], [0, 3, 0]], dtype=np.int32))
     found = resampled(challenge, rows, {}, resamples)
-    assert found["ranked.auc_dice.mean"].tolist() == pytest.approx([4.25, 4.0, np.nan], nan_ok=True)
-    assert found["ranked.auc_dmm.mean"].tolist() == pytest.approx([1.25, 1.5, np.nan], nan_ok=True)
+    assert found["auc_dice.mean"].tolist() == pytest.approx([4.25, 4.0, np.nan], nan_ok=True)
+    assert found["auc_dmm.mean"].tolist() == pytest.approx([1.25, 1.5, np.nan], nan_ok=True)
 
 
 @pytest.mark.parametrize(
