@@ -117,7 +117,7 @@ def check(name: str, path: Path, *, images: Path | None, executor: Executor) -> 
     undecided = _examine(challenge, references, images, executor, checked, best=best)
     checked.errors += [str(file.refuse(problem.key, problem.words)) for problem in undecided]
     if common is not None and common.per_case != "full" and references:
-        checked.statistics += challenge.disclosure(references).sentences()
+        checked.statistics += challenge.disclosure(references, per_case=common.per_case).sentences()
     return checked
 
 

@@ -371,12 +371,15 @@ def test_published_aggregates_have_few_digits_where_cases_are_hidden(
     assert ("std" in written["dice"]["long_plaque"]) is ("full" in keys)
     for name in written["dice"]["long_plaque"].keys() - {"n"}:
         figure = exact["dice"]["long_plaque"][name]
-        assert written["dice"]["long_plaque"][name] == (figure if decimals is None else round(figure, decimals))
+        if "none" in keys:  # in steps of an accuracy of three cases
+            assert written["dice"]["long_plaque"][name] in (0.5, 1.0)
+        else:
+            assert written["dice"]["long_plaque"][name] == (figure if decimals is None else round(figure, decimals))
     if "full" in keys:
         assert written["score"] == (exact["score"] if decimals is None else round(exact["score"], decimals))
-    else:  # 40 % of it is F1, which a case of three moves by a third: 13 of 100
-        assert written["score"] % 20 == 0
-        assert written["score"] == pytest.approx(exact["score"], abs=15)
+    else:  # a case of three moves what it is made of by a third: 13 of 100 for the F1, which is 40 %
+        assert written["score"] % (50 if "none" in keys else 20) == 0
+        assert written["score"] == pytest.approx(exact["score"], abs=38 if "none" in keys else 15)
     assert written["time_known"] == 0
 
 

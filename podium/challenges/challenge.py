@@ -348,7 +348,7 @@ class Challenge(ABC, Generic[TablesT, PredictionT, ReferenceT, ContentT, CaseT])
         own = {each.path.partition(".")[0] for each in figures if each.exact and each.exact(rows) is None}
         return {metric: OWN if metric in own else package for metric, package in self.computed_by.items()}
 
-    def disclosure(self, cases: Collection[str]) -> Disclosure:
+    def disclosure(self, cases: Collection[str], *, per_case: PerCase = "none") -> Disclosure:
         """What is published of aggregates over these cases where they are hidden."""
         return Disclosure(
             board=self.scoreboard,
@@ -356,6 +356,7 @@ class Challenge(ABC, Generic[TablesT, PredictionT, ReferenceT, ContentT, CaseT])
             ranked=self._ranked,
             cases=len(cases),
             groups=[self.cases.groups_of(case) for case in cases],
+            hides_rows=per_case == "none",
         )
 
     def published(
@@ -364,7 +365,7 @@ class Challenge(ABC, Generic[TablesT, PredictionT, ReferenceT, ContentT, CaseT])
         """The aggregates of these results as participants see them; `key` is a secret of the ground truth."""
         if per_case == "full":
             return rounded_aggregates(exact, decimals=decimals)
-        disclosure = self.disclosure([result.case for result in results])
+        disclosure = self.disclosure([result.case for result in results], per_case=per_case)
         return disclosure.aggregates(exact, results, decimals=decimals, key=key)
 
     @property

@@ -22,7 +22,7 @@ from podium.errors import listed
 from podium.figures import Figures, get, holds, leaves, put, without
 from podium.metrics import Floats
 from podium.metrics.aggregation import CohortValues
-from podium.metrics.declaration import GROUP_MEAN, GROUPS, HALF_WIDTH, INTERVAL, Metric, Scoreboard
+from podium.metrics.declaration import GROUP_MEAN, GROUPS, HALF_WIDTH, INTERVAL, Curve, Metric, Scoreboard
 from podium.metrics.resampling import Resamples
 from podium.platform.leaderboard import Column
 from podium.platform.metrics_file import CaseResult
@@ -78,7 +78,8 @@ class Disclosure:
     """Decides which aggregates are published where `per_case` hides the cases, and with how many decimals.
 
     A figure is *revealing* if it is made of what rows hide (`confidential`) or of facts of all cases together: a
-    participant can choose predictions so that its digits spell the labels. Others are means of figures such as Dice.
+    participant can choose predictions so that its digits spell the labels. So can one of means of figures such as Dice,
+    since a region may be absent from a reference: where no row is published (`hides_rows`), these are rounded too.
     What teams are `ranked` by is always published: there would be no leaderboard without it. `groups` has the groups of
     every case, one for each way in which cases are grouped.
     """
@@ -88,19 +89,32 @@ class Disclosure:
     ranked: Collection[str]
     cases: int
     groups: Sequence[tuple[str, ...]] = ()
+    hides_rows: bool = True
 
     @cached_property
     def revealing(self) -> set[str]:
         """The paths of revealing figures of all cases, formulas of them included."""
         board, hidden = self.board, tuple(f"{path}." for path in self.confidential)
         found = {path for each in board.cohort_metrics for path in (each.path, each.defined) if path} | {*board.tables}
-        for metric in board.metrics:
-            if f"{metric.name}.".startswith(hidden):
-                found |= {path for path in (metric.mean_path, metric.std_path, metric.median, metric.count) if path}
-                found |= {*board.quantiles_of(metric)}
-        for formula in board.formulas:  # a formula comes after its terms
-            found |= {formula.path} if found.intersection(map(self._of_all_cases, formula.terms)) else set()
+        return self._with_formulas(found | self._statistics(lambda metric: f"{metric.name}.".startswith(hidden)))
+
+    @cached_property
+    def rounded(self) -> set[str]:
+        """The paths of all figures of all cases that have the decimals that their standard error justifies."""
+        hidden = self._statistics(lambda _: True) | {each.mean for each in self.board.curves if each.mean}
+        found = self._with_formulas(self.revealing | (hidden if self.hides_rows else set()))
+        return found - {each.defined for each in self.board.cohort_metrics}
+
+    def _statistics(self, is_hidden: Callable[[Metric], bool]) -> set[str]:
+        found: set[str] = set()
+        for each in filter(is_hidden, self.board.metrics):
+            found |= {each.mean_path, each.std_path, each.median, each.count, *self.board.quantiles_of(each)} - {""}
         return found
+
+    def _with_formulas(self, paths: set[str]) -> set[str]:
+        for formula in self.board.formulas:  # a formula comes after its terms
+            paths = paths | ({formula.path} if paths.intersection(map(self._of_all_cases, formula.terms)) else set())
+        return paths
 
     def kept_groups(self, *, revealing: bool) -> set[str]:
         """The groups whose figures are published: from 10 cases on; of revealing figures from 30 and 7 sqrt(cases) on,
@@ -138,12 +152,14 @@ class Disclosure:
         given = {each.path: get(exact, each.path) for each in self.board.given if holds(exact, each.path)}
         resamples = Resamples.draw(cases=len(results), replicates=_REPLICATES, seed=0)
         drawn = CohortValues(self.board, [row.metrics for row in results], resamples, given, self.groups)
+        least = 0.0 if decimals is None else 10.0**-decimals
         for path, value in leaves(shown):
             figure = path.removesuffix(HALF_WIDTH)
-            if (error := self._error(figure, exact, drawn)) is not None:
-                steps = (1, 2, 5) if figure in self._in_ranking else (1,)
+            if (metric := self._of_all_cases(figure)) in self.rounded:
+                is_fine = figure in self._in_ranking or metric not in self.revealing
+                error = self._error(figure, exact, drawn)
                 error *= 1 if figure == path else 4  # a case can move an interval by 2 / n of the range: half of this
-                unit = max(_unit(error, steps), 0.0 if decimals is None else 10.0**-decimals)
+                unit = max(_unit(error, (1, 2, 5) if is_fine else (1,)), least)
                 put(published, path, rounded_up_or_down(value, unit, secret=key + path.encode()))
         return published
 
@@ -166,11 +182,13 @@ class Disclosure:
             few = sorted({*self._sizes}.difference(self.kept_groups(revealing=revealing)))
             if few and (not revealing or self.revealing):
                 lines.append(f"withheld, {what} of groups with too few cases: {listed(few)}")
-        if rounded := sorted(self.revealing):
-            lines.append(f"rounded as their standard error justifies, since digits reveal labels: {listed(rounded)}")
-            told = ", ".join(f"{share_told(asked, self.cases):.0%} after {asked}" for asked in (5, 20, 100))
-            lines.append(f"share of right guesses that a published accuracy allows (50% knowing nothing): {told} "
-                         "submissions; the submission limit of the phase decides")  # fmt: skip
+        if not self.rounded:
+            return lines
+        shown = listed(sorted(self.rounded))
+        lines.append(f"rounded as their standard error justifies, since digits reveal labels: {shown}")
+        told = ", ".join(f"{share_told(asked, self.cases):.0%} after {asked}" for asked in (5, 20, 100))
+        lines.append(f"share of right guesses that a published accuracy allows (50% knowing nothing): {told} "
+                     "submissions; the submission limit of the phase decides")  # fmt: skip
         return lines
 
     def _of_enough_cases(self, figures: Figures, results: Sequence[CaseResult]) -> dict[str, Any]:
@@ -217,11 +235,12 @@ class Disclosure:
         return first == GROUPS and rest.partition(".")[0] not in self.kept_groups(revealing=revealing)
 
     def _of_all_cases(self, path: str) -> str:
-        """The path of the same figure of all cases; of a table's entry the table's."""
+        """The path of the same figure of all cases; of an entry of a table or curve, that of the whole."""
         path = path.split(".", 2)[2] if path.startswith(f"{GROUPS}.") else path
         if path.endswith(GROUP_MEAN):
             path = self.board.names.group_means[path.removesuffix(GROUP_MEAN)]
-        return next((table for table in self.board.tables if path.startswith(f"{table}.")), path)
+        wholes = (*self.board.tables, *(each.mean for each in self.board.curves if each.mean))
+        return next((whole for whole in wholes if path.startswith(f"{whole}.")), path)
 
     @cached_property
     def _in_ranking(self) -> set[str]:
@@ -231,19 +250,20 @@ class Disclosure:
             found |= {*formula.terms} if formula.path in found else set()
         return found
 
-    def _error(self, path: str, exact: Figures, drawn: Mapping[str, Floats]) -> float | None:
-        """What the last place of a revealing figure is not below; None for another figure.
+    def _error(self, path: str, exact: Figures, drawn: Mapping[str, Floats]) -> float:
+        """What the last place of a rounded figure is not below; 0 for another figure.
 
         It is the standard error e: that of the bootstrap, and at least what chance leaves of n cases whatever they are:
         range / (2 sqrt n), without finite range value / (2 sqrt n), of a table's entries sqrt(n) / 2. A participant
-        would otherwise choose predictions of which all but a few contribute nothing to e. What teams are ranked by has
-        the steps of an accuracy: 2e / sqrt n, which is range / n, unless the effect of one case has no bound.
+        would otherwise choose predictions of which all but a few contribute nothing to e. What teams are ranked by, and
+        means of figures that do not reveal labels themselves, have the steps of an accuracy: 2e / sqrt n, which is
+        range / n, unless the effect of one case has no bound.
         A correlation rests on a single case where all other predictions are equal: that is +-1 / sqrt n, so that its
         place is not below 4 / sqrt n. A formula follows its terms: the sum of what their errors change in it.
         """
         board, metric = self.board, self._of_all_cases(path)
-        if metric not in self.revealing or metric in {each.defined for each in board.cohort_metrics}:
-            return None
+        if metric not in self.rounded:
+            return 0.0
         sizes, cases, before = self._sizes, self.cases, ""
         if path.startswith(f"{GROUPS}."):
             before = ".".join([*path.split(".")[:2], ""])
@@ -257,18 +277,20 @@ class Disclosure:
                 each: get(exact, before + each) if holds(exact, before + each) else math.nan for each in formula.terms
             }
             values = {each: np.asarray(value, dtype=np.float64) for each, value in found.items()}
-            errors = {each: self._error(before + each, exact, drawn) or 0.0 for each in formula.terms}
+            errors = {each: self._error(before + each, exact, drawn) for each in formula.terms}
             moved = [formula.compute({**values, each: values[each] + error}) for each, error in errors.items()]
             error = float(sum(abs(each - formula.compute(values)) for each in moved))
             if math.isfinite(error):
                 return error
-        value, figure = get(exact, path), board.names.figures[metric]
+        figure = next((each for each in board.curves if each.mean == metric), None) or board.names.figures[metric]
+        value, is_curve = get(exact, path), isinstance(figure, Curve)
         is_bounded = math.isfinite(spread := figure.highest - figure.lowest)
         at_least = 0.0 if isinstance(value, int) else (spread if is_bounded else abs(value)) / (2 * math.sqrt(cases))
-        replicates = drawn[path][~np.isnan(drawn[path])]
+        replicates = np.zeros(1) if is_curve else drawn[path][~np.isnan(drawn[path])]
         error = max(at_least, float(np.std(replicates)) if replicates.size else 0.0)
-        is_accuracy = path in self._in_ranking and (is_bounded or metric in {each.mean_path for each in board.metrics})
-        if is_accuracy:
+        is_mean = is_curve or metric in {each.mean_path for each in board.metrics}
+        is_plain = metric not in self.revealing and not before
+        if is_plain or (path in self._in_ranking and (is_bounded or is_mean)):
             return error * 2 / math.sqrt(cases)
         return max(error, 4 / math.sqrt(cases)) if is_bounded and figure.lowest < 0 else error
 

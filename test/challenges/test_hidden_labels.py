@@ -1,5 +1,6 @@
 """`per_case = "none"` against participants who want the labels: attacks that read exact figures and fail on published
-ones. `label_attacks` has the generic one; bench/hidden_labels.py plays it in full."""
+ones. `label_attacks` has the generic one, which bench/hidden_labels.py plays in full; `label_menus` has the adaptive
+one against every metric of the catalogue."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -8,7 +9,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from challenges import label_attacks
+from challenges import label_attacks, label_menus
+from challenges.declared.test_left_out import KINDS
 from challenges.label_attacks import (
     OF_CLASSES,
     OF_PROBABILITIES,
@@ -20,6 +22,7 @@ from challenges.label_attacks import (
     rows,
     share_right,
 )
+from challenges.label_menus import Menu, share_read
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -185,6 +188,38 @@ def test_twenty_submissions_tell_no_more_than_accuracy(kind: str) -> None:
     assert found <= share_told(20, 120) + 0.05 + 0.04, label_attacks.__doc__
 
 
+ASKED: dict[str, Any] = {"submissions": 20, "asked": 6}
+CHANCE = 0.04  # one standard error of the share of 120 labels
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("kind", "value"), KINDS)
+def test_no_metric_of_the_catalogue_tells_more_than_accuracy(kind: str, value: str) -> None:
+    alone = Menu(kind, value, grouped=False)
+    shares = [share_read(alone, label_menus.published, cases=120, seed=seed, **ASKED) for seed in range(2)]
+    assert np.mean(shares) <= share_told(20, 120) + 0.05 + CHANCE
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("kind", "value"), [each for each in KINDS if each[0] not in ("froc", "lesions", "c_index")])
+def test_nor_does_it_with_groups(kind: str, value: str) -> None:
+    menu = Menu(kind, value, grouped=True)
+    found = share_read(menu, label_menus.published, cases=300, seed=0, group=150, **ASKED)
+    assert found <= share_told(20, 300) + 0.05
+
+
+@pytest.mark.parametrize(
+    ("kind", "value"),
+    [("dice", "labels"), ("psnr", "image"), ("mae", "number"), ("log_loss", "binary"), ("meteor", "text")],
+)
+def test_means_of_case_figures_tell_no_more_than_accuracy(kind: str, value: str) -> None:
+    """An IoU with four decimals told 97 of 100 labels: whether the reference has the region."""
+    menu = Menu(kind, value, grouped=False)
+    limit = share_told(20, 120) + 0.05
+    assert share_read(menu, label_menus.exact, cases=120, seed=0, **ASKED) > limit, "the attack reads exact figures"
+    assert share_read(menu, label_menus.published, cases=120, seed=0, **ASKED) <= limit + CHANCE
+
+
 # What the organiser is told.
 
 
@@ -193,7 +228,9 @@ def test_the_check_says_what_is_withheld_and_rounded() -> None:
     assert withheld == "withheld, figures that reveal labels of groups with too few cases: g000 and g001"
     assert rounded.endswith("since digits reveal labels: accuracy and confusion_matrix")
     assert "58% after 5, 67% after 20, 99% after 100 submissions" in told
-    assert not challenge_of_dice().disclosure(names(120)).sentences()
+    dice = challenge_of_dice()
+    assert "dice.liver.mean" in dice.disclosure(names(120), per_case="none").sentences()[0]
+    assert not dice.disclosure(names(120), per_case="anonymous").sentences(), "its rows are published"
 
 
 def challenge_of_dice() -> AnyChallenge:

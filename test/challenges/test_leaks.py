@@ -82,10 +82,12 @@ def test_the_two_case_attack_on_carotid(cases: dict[str, int], tmp_path: Path) -
         with pytest.raises(KeyError, match="std"):
             areas_of_two(published, cases=len(cases))
         assert not [path for path in paths(published) if path.endswith((".std", ".median"))]
-        assert published["dice"]["long_plaque"] == {
-            "mean": round(exact["dice"]["long_plaque"]["mean"], 4),
-            "n": len(cases),
-        }
+        found = published["dice"]["long_plaque"]
+        assert found["n"] == len(cases)
+        if per_case == "none":
+            assert found["mean"] in (0.0, 0.1), "steps of an accuracy: 1 of 2 and 12 cases"
+            continue
+        assert found["mean"] == round(exact["dice"]["long_plaque"]["mean"], 4)
         possible = smaller_areas(published["dice"]["long_plaque"]["mean"], cases=len(cases))
         assert possible.min() < 20
         assert possible.max() > 1000
@@ -153,12 +155,12 @@ def test_the_single_case_group_on_lesions(tmp_path: Path) -> None:
 def test_groups_of_ten_are_published_with_the_means_of_their_cases(tmp_path: Path) -> None:
     references = {f"{group}_{number}": LESION for group in ("fdg", "psma") for number in range(10)}
     found = lesions_figures(tmp_path, "none", references)
-    assert found["final_fnv_ml"] == {"mean": 0.027, "n": 20, "std": 0.0}
-    assert found["groups"]["fdg"] == found["groups"]["psma"]
-    assert found["groups"]["fdg"]["final_fnv_ml"] == {"mean": 0.027, "n": 10, "std": 0.0}
+    assert found["final_fnv_ml"] == {"mean": 0.028, "n": 20, "std": 0.0}, "0.027 in steps of 0.002"
+    for group in ("fdg", "psma"):
+        assert found["groups"][group]["final_fnv_ml"] == {"mean": pytest.approx(0.027, abs=0.005), "n": 10, "std": 0.0}
     assert "final_detections" in found
     assert "final_detections" not in found["groups"]["fdg"]
-    assert found["final_fnv_ml_group_mean"] == 0.027
+    assert found["final_fnv_ml_group_mean"] == pytest.approx(0.027, abs=0.002)
     assert found["dice_by_step"] == {"0": 0.0, "1": 0.0}
 
 
