@@ -45,9 +45,9 @@ def test_every_finding_has_its_figure_and_the_mean_is_over_those_with_a_value(tm
     figures = found["aggregates"]
     pairs = {name: (of_finding(number, TRUTH), of_finding(number, FOUND)) for number, name in enumerate(COLUMNS)}
     areas = [roc_auc_score(*pairs[name]) for name in ("effusion", "mass")]
-    assert figures["auroc"] == pytest.approx(
-        {"effusion": areas[0], "mass": areas[1], "mean": sum(areas) / 2}, abs=1e-12
-    )
+    expected = {"effusion": areas[0], "mass": areas[1], "mean": sum(areas) / 2}
+    assert {name: figures["auroc"][name] for name in expected} == pytest.approx(expected, abs=1e-12)
+    assert "hernia" not in figures["auroc"]
     assert figures["average_precision"]["mass"] == pytest.approx(average_precision_score(*pairs["mass"]))
     assert figures["f1"]["effusion"] == f1_score(pairs["effusion"][0], [each >= 0.5 for each in pairs["effusion"][1]])
     brier = sum((p - t) ** 2 for p, t in zip(pairs["hernia"][1], pairs["hernia"][0], strict=True)) / 4
@@ -68,9 +68,8 @@ def test_a_json_object_of_every_case_has_the_same_figures_as_a_table(tmp_path: P
 
 def test_columns_may_have_other_names_than_the_figures(tmp_path: Path) -> None:
     toml = TABLE.replace('["effusion", "mass", "hernia"]', '{ fluid = "effusion", mass = "mass" }') + METRICS
-    assert sorted(scored(tmp_path, toml, {"predictions.csv": table(FOUND)})["aggregates"]["auroc"]) == [
-        *("fluid", "mass", "mean")
-    ]
+    figures = scored(tmp_path, toml, {"predictions.csv": table(FOUND)})["aggregates"]["auroc"]
+    assert {"fluid", "mass", "mean"} <= {*figures}
 
 
 def test_a_missing_case_has_the_worst_probability_of_every_finding(tmp_path: Path) -> None:
