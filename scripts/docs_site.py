@@ -132,7 +132,7 @@ _WHEN_ABSENT = {
     "tolerance_mm": "required, unless `tolerance_px` is given, or `tolerances_mm` for every region",
     "tolerance_px": "required, unless there are tolerances in mm",
     "min_predicted_voxels": "that of `min_voxels`",
-    "miss_mm": "`lesion_hd95` is not computed",
+    "miss_mm": "no HD95 and ASSD of lesions",
     "threshold": "`0.5` for the probability of one class; of several classes the most probable counts",
     "positive": "that of the value",
     "match": "`distance` for points, `iou` for boxes and detection maps",

@@ -247,6 +247,12 @@ def find_lesions_at(
     return Lesions(shape, places, labels, count, np.arange(1, count + 1))
 
 
+def instances_of(labels: NDArray[Any]) -> Lesions:
+    """Every label of a map but 0 is one object, in pieces or not, touching others or not."""
+    places = np.flatnonzero(labels)
+    return _instances(places, np.ascontiguousarray(labels).reshape(-1)[places], labels.shape)
+
+
 def _differ(values: NDArray[Any]) -> bool:
     return len(values) > 0 and bool(values.min() < values.max())
 

@@ -22,7 +22,15 @@ from numpy.typing import NDArray
 from podium.figures import Figures
 from podium.metrics import Floats
 from podium.metrics.classification import auroc
-from podium.metrics.components import Components, Connectivity, Overlap, count_overlap, find_lesions, label_components
+from podium.metrics.components import (
+    Components,
+    Connectivity,
+    Overlap,
+    count_overlap,
+    find_lesions,
+    instances_of,
+    label_components,
+)
 from podium.metrics.resampling import Resamples, quotient
 
 Repeats = Literal["false_positive", "ignore"]
@@ -183,19 +191,21 @@ def _overlapping(candidates: Floats, references: Floats, threshold: float) -> It
 # Detection maps: images of confidences whose connected components are the candidates. Source: picai_eval.
 
 
-def match_detection_map(
+def match_detection_map(  # noqa: PLR0913  (both sides and all rules of the metric)
     *,
     prediction: NDArray[Any],
     reference: NDArray[Any],
     iou_threshold: float = 0.1,
     connectivity: Connectivity = 26,
     max_candidates: int = MAX_CANDIDATES,
+    reference_instances: bool = False,
 ) -> dict[str, object]:
     """The facts of a case: confidences (2-D or 3-D, finite) against a label image of the same shape.
 
     Every connected component above 0 is a candidate, its highest value its confidence; the `max_candidates` most
-    confident count, of equal ones the first in the volume. The findings are the connected components of the reference
-    where it is not 0. In 2-D a connectivity of 6 means 4 neighbours, 18 and 26 mean 8.
+    confident count, of equal ones the first in the volume. The findings are the connected components of the
+    reference where it is not 0, or with `reference_instances` its labels, touching or not. In 2-D a connectivity of
+    6 means 4 neighbours, 18 and 26 mean 8.
 
     Matching is one to one among the pairs with IoU >= `iou_threshold`, such that the sum of 1 + IoU over the pairs is
     the highest. As in picai_eval, a candidate that overlaps a finding enough but was not matched is neither right nor
@@ -204,7 +214,8 @@ def match_detection_map(
     if prediction.ndim == 2:
         prediction, reference = prediction[None], reference[None]
     components = label_components(prediction > 0, connectivity=connectivity)
-    lesions = find_lesions(reference != 0, connectivity=connectivity)
+    by_label = reference_instances
+    lesions = instances_of(reference) if by_label else find_lesions(reference != 0, connectivity=connectivity)
     confidence = _highest_values(components, prediction)
     kept = np.sort(np.argsort(-confidence, kind="stable")[:max_candidates])
     enough = _sufficient_iou(count_overlap(components, lesions), kept, iou_threshold)

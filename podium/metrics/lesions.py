@@ -6,19 +6,27 @@ the matched pairs.
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from podium.metrics import Floats, Mask
-from podium.metrics.components import Connectivity, Lesions, Overlap, count_overlap, find_lesions, masks_at
+from podium.metrics.components import (
+    Connectivity,
+    Lesions,
+    Overlap,
+    count_overlap,
+    find_lesions,
+    instances_of,
+    masks_at,
+)
 from podium.metrics.overlap import bounding_box, voxel_ml
-from podium.metrics.surfaces import BoundaryKind, boundary_voxels, measure_surfaces
+from podium.metrics.surfaces import BoundaryKind, SurfaceDistances, boundary_voxels, measure_surfaces
 
-Match = Literal["iou", "dice", "overlap", "centroid"]
+Match = Literal["iou", "dice", "overlap", "centroid", "best_iou"]
 Pairing = Literal["any", "greedy", "optimal"]
 Numbers = NDArray[np.int64]
 _AT_ONCE = 1 << 20  # voxels that are looked at together: a prediction of noise must not need gigabytes
@@ -28,6 +36,7 @@ _AT_ONCE = 1 << 20  # voxels that are looked at together: a prediction of noise 
 class MatchingRule:
     """What counts as a lesion, and when a predicted component matches one.
 
+    instances             both sides are label images in which every label is one object, not masks
     connectivity          of the components on both sides
     min_voxels            smaller components are left out on both sides; a component that matches a lesion that is left
                           out is not a false positive
@@ -35,12 +44,14 @@ class MatchingRule:
     dilate                lesions of the reference that touch when grown by this many voxels (18 neighbours) are one
     match, threshold      "iou" and "dice" of the pair, at least the threshold; "overlap", the component's share of the
                           lesion, at least the threshold, where the lesion is grown by `dilate` first, as in BraTS: a
-                          threshold of 0 asks for one shared voxel; "centroid", at most the threshold apart in mm
+                          threshold of 0 asks for one shared voxel; "centroid", at most the threshold apart in mm;
+                          "best_iou", as "iou", of every lesion the best component alone
     pairing               "any": every pair that matches (autoPET, BraTS); "greedy": one to one, best pair first;
                           "optimal": one to one with the largest sum of scores, for centroids the most pairs and then
                           the least sum of distances
     """
 
+    instances: bool = False
     connectivity: Connectivity = 26
     min_voxels: int = 1
     min_predicted_voxels: int | None = None
@@ -140,13 +151,32 @@ class LesionMatches:
 
         The lesion-wise HD95 of BraTS, where `boundary` is "surface" and `miss_mm` 374. None as in `lesion_dice`.
         """
-        values = []
-        for lesion in np.flatnonzero(self._found & self.counted_lesions) + 1:
-            found, expected = self._pair(int(lesion))
+        return self._mean_with_misses([each.hausdorff() for each in self._surfaces(boundary)], miss=miss_mm)
+
+    def lesion_assd(self, *, miss_mm: float, boundary: BoundaryKind = "voxels") -> float | None:
+        """The same mean of the ASSD."""
+        return self._mean_with_misses([each.assd() for each in self._surfaces(boundary)], miss=miss_mm)
+
+    @cached_property
+    def _measured(self) -> dict[BoundaryKind, list[SurfaceDistances]]:
+        return {}
+
+    def _surfaces(self, boundary: BoundaryKind) -> Sequence[SurfaceDistances]:
+        """Of every lesion found, with all that matches it."""
+        if boundary not in self._measured:
             spacing = self.spacing_mm[1:] if self.planar else self.spacing_mm
-            distances = measure_surfaces(prediction=found, reference=expected, spacing=spacing, boundary=boundary)
-            values.append(distances.hausdorff())
-        return self._mean_with_misses(values, miss=miss_mm)
+            pairs = [self._pair(int(lesion)) for lesion in np.flatnonzero(self._found & self.counted_lesions) + 1]
+            self._measured[boundary] = [
+                measure_surfaces(prediction=found, reference=expected, spacing=spacing, boundary=boundary)
+                for found, expected in pairs
+            ]
+        return self._measured[boundary]
+
+    def of_size(self, least_ml: float, below_ml: float) -> "LesionMatches":
+        """The same matches, of which only lesions of these volumes count and no false positive does."""
+        volumes = self.overlap.lesions.voxels * voxel_ml(self.spacing_mm)
+        counted = self.counted_lesions & (volumes >= least_ml) & (volumes < below_ml)
+        return replace(self, counted_lesions=counted, wrong_components=np.zeros_like(self.wrong_components))
 
     @property
     def fpv_ml(self) -> float:
@@ -206,17 +236,22 @@ class LesionMatches:
 
 
 def match_components(
-    *, prediction: Mask, reference: Mask, spacing_mm: Sequence[float], rule: MatchingRule
+    *, prediction: NDArray[Any], reference: NDArray[Any], spacing_mm: Sequence[float], rule: MatchingRule
 ) -> LesionMatches:
-    """The components of two 2-D or 3-D masks, matched by the rule. `spacing_mm` is in the axes' order.
+    """The components of two 2-D or 3-D masks, or the objects of two label images, matched by the rule. `spacing_mm` is
+    in the axes' order.
 
     A 2-D image is one slice of 1 mm. Memory follows the voxels of the masks, not the image.
     """
     planar = reference.ndim == 2
     spacing = (1.0, *spacing_mm) if planar else tuple(spacing_mm)
     found, expected = _cropped(prediction, reference)
-    components = find_lesions(found.view(np.uint8), connectivity=rule.connectivity)
-    lesions, grown = merged_lesions(expected, rule)
+    if rule.instances:
+        components, lesions = instances_of(found), instances_of(expected)
+        grown = lesions
+    else:
+        components = find_lesions(found.view(np.uint8), connectivity=rule.connectivity)
+        lesions, grown = merged_lesions(expected, rule)
     overlap = count_overlap(components, lesions)
     pairs = matching_pairs(overlap, components, grown=grown, spacing_mm=np.asarray(spacing, np.float64), rule=rule)
     least = rule.min_voxels if rule.min_predicted_voxels is None else rule.min_predicted_voxels
@@ -239,7 +274,7 @@ def match_components(
     )
 
 
-def _cropped(*masks: Mask) -> list[Mask]:
+def _cropped(*masks: NDArray[Any]) -> list[NDArray[Any]]:
     """The masks as volumes, cut to the box of all. Lesions that touch when grown beyond it also touch within it."""
     volumes = [mask[None] if mask.ndim == 2 else mask for mask in masks]
     boxes = [box for volume in volumes if (box := bounding_box(volume)) is not None] or [(slice(0, 0),) * 3]
@@ -292,7 +327,7 @@ def matching_pairs(
     if rule.match == "centroid":
         return _near_pairs(lesions, components, spacing_mm=spacing_mm, limit_mm=rule.threshold)
     sizes = lesions.voxels[overlap.lesion - 1], components.voxels[overlap.component - 1]
-    if rule.match == "iou":
+    if rule.match in ("iou", "best_iou"):
         score = overlap.iou
     elif rule.match == "dice":
         score = 2 * overlap.shared / (sizes[0] + sizes[1])
@@ -301,7 +336,11 @@ def matching_pairs(
             overlap = count_overlap(components, grown)
         score = overlap.shared / lesions.voxels[overlap.lesion - 1]
     pairs = Pairs(lesion=overlap.lesion, component=overlap.component, score=score)
-    return pairs.only(pairs.score >= rule.threshold)
+    pairs = pairs.only(pairs.score >= rule.threshold)
+    if rule.match != "best_iou":
+        return pairs
+    order = np.lexsort((pairs.component, -pairs.score, pairs.lesion))
+    return pairs.only(order[np.unique(pairs.lesion[order], return_index=True)[1]])
 
 
 def _near_pairs(lesions: Lesions, components: Lesions, *, spacing_mm: Floats, limit_mm: float) -> Pairs:

@@ -65,6 +65,7 @@ _BYTES_PER_FILE = 1_000_000  # headers, padding, attributes, or all of a small f
 _BYTES_PER_PIXEL = 8  # a mask saved as float64 or int64 is wasteful but honest
 _PACKAGES = {
     "labels": ("scipy.ndimage", "scipy.spatial"),
+    "instances": ("scipy.ndimage", "scipy.spatial", "scipy.optimize"),
     "detection_map": ("scipy.optimize",),
     "points": ("scipy.spatial",),
     "image": ("scipy.ndimage",),
@@ -446,7 +447,9 @@ class DeclaredChallenge(Challenge[DeclaredTables, Sources, Sources, Mapping[str,
 
     def confidential_paths(self) -> Sequence[str]:
         """Facts of values, and figures that reveal a reference together with one's own prediction."""
-        scalar = [name for name, value in self.values.items() if value.settings.kind not in ("labels", "image")]
+        scalar = [
+            name for name, value in self.values.items() if value.settings.kind not in ("labels", "instances", "image")
+        ]
         return [*scalar, "facts", *(path for each in self._declared for path in each.confidential)]
 
     def given(self, results: Sequence[CaseResult], runtime: Runtime) -> Mapping[str, float]:

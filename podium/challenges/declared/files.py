@@ -42,7 +42,7 @@ EMPTY_LISTS: Mapping[str, Mapping[str, Any]] = {
 }
 """Kinds of values of which a case may have any number of rows in a table, also none."""
 
-_IMAGES = ("labels", "image", "detection_map")  # the kinds of values that are images
+_IMAGES = ("labels", "instances", "image", "detection_map")  # the kinds of values that are images
 _SCALAR_BYTES = 1024
 _TEXT_BYTES = 1_000_000
 _INTEGER = re.compile(r"[+-]?[0-9]{1,18}", re.ASCII)

@@ -4,7 +4,16 @@ import re
 from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Literal, Self, TypeVar
 
-from pydantic import AfterValidator, Field, StrictBool, StrictInt, StrictStr, field_validator, model_validator
+from pydantic import (
+    AfterValidator,
+    Field,
+    StrictBool,
+    StrictInt,
+    StrictStr,
+    StringConstraints,
+    field_validator,
+    model_validator,
+)
 
 from podium.challenges.settings import FigureName, Finite, Settings, Slug, Text
 from podium.readers.geometry import GeometryRule
@@ -178,6 +187,44 @@ class LabelsSettings(ValueSettings):
         return self
 
 
+LabelRange = Annotated[str, StringConstraints(pattern=r"^[1-9][0-9]{0,4}(-[1-9][0-9]{0,4})?$")]
+MOST_INSTANCES = 65_535
+
+
+class InstancesSettings(ValueSettings):
+    """A label image in which every label but 0 is one object, touching others or not. `groups`: the labels of each kind
+    of object, such as "1-10" [one kind, all]."""
+
+    sockets = ("Segmentation",)
+    ending, is_image = ".mha", True
+    other_labels: ClassVar = "error"
+    ignore: ClassVar = None
+
+    kind: Literal["instances"]
+    groups: Annotated[Mapping[FigureName, LabelRange], Field(min_length=1)] = {"all": f"1-{MOST_INSTANCES}"}
+    geometry: GeometryRule = "warn"
+
+    @property
+    def spellings(self) -> tuple[LabelTable, ...]:
+        ends = {name: [int(end) for end in given.split("-")] for name, given in self.groups.items()}
+        return ({name: tuple(range(each[0], each[-1] + 1)) for name, each in ends.items()},)
+
+    @property
+    def regions(self) -> tuple[str, ...]:
+        return tuple(self.groups)
+
+    @model_validator(mode="after")
+    def _groups_differ(self) -> Self:
+        labels = [label for group in self.spellings[0].values() for label in as_tuple(group)]
+        if not all(self.spellings[0].values()) or max(labels) > MOST_INSTANCES:
+            raise ValueError(f'a group is a range of labels up to {MOST_INSTANCES}, such as "1-10"')
+        if len({*labels}) != len(labels):
+            raise ValueError("two groups have the same label")
+        for name in RESERVED.intersection(self.groups):
+            raise ValueError(f"a group cannot be called '{name}': the name is reserved for figures")
+        return self
+
+
 class ImageSettings(ValueSettings):
     """A continuous image. `range` are the values that its pixels may have; it counts where the reference of the labels
     value `within` is not 0. That value need not be predicted: without socket, file and table it is a mask of the
@@ -303,13 +350,15 @@ class FindingsSettings(ValueSettings):
 
 
 class DetectionMapSettings(ValueSettings):
-    """Confidences whose connected components above 0 are candidates; the reference's components are the findings."""
+    """Confidences whose connected components above 0 are candidates; the reference's components are the findings, or
+    with `reference_instances` its labels, touching or not."""
 
     sockets = ("Heat Map",)
     ending, is_image = ".mha", True
 
     kind: Literal["detection_map"]
     connectivity: Literal[1, 2, 3] = 3
+    reference_instances: StrictBool = False
     max_candidates: MaxCandidates = 1000
     geometry: GeometryRule = "warn"
 
@@ -400,6 +449,7 @@ class SurvivalSettings(ValueSettings):
 
 VALUE_MODELS: Mapping[str, type[ValueSettings]] = {
     "labels": LabelsSettings,
+    "instances": InstancesSettings,
     "image": ImageSettings,
     "number": NumberSettings,
     "class": ClassSettings,

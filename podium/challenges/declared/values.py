@@ -4,6 +4,7 @@
 """
 # ruff: noqa: ARG002  (not every kind needs all arguments of the interface)
 
+import itertools
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping, Sequence
@@ -279,6 +280,35 @@ class LabelsValue(Value[LabelsSettings, LabelImage, LabelImage]):
         return result
 
 
+class InstancesValue(LabelsValue):
+    """A label image in which every label is one object; its regions are the groups of labels."""
+
+    settings: Any  # InstancesSettings, which have what LabelsValue needs of its own
+
+    def answers(self, reference: LabelImage) -> Sequence[LabelImage]:
+        copies = [reference.labels, *damaged_labels(reference.labels), np.zeros_like(reference.labels)]
+        return [replace(reference, labels=each) for each in copies]
+
+    def describe(self, reference: LabelImage) -> Description:
+        present = np.unique(reference.labels)
+        counts = {name: int(np.isin(present, labels).sum()) for name, labels in self.regions.items()}
+        return Description(
+            figures={f"{self.name}: {name} (objects)": number for name, number in counts.items()},
+            doubts=doubts_about_geometry(self.name, reference.geometry, self.settings),
+        )
+
+    def doubts_about_all(self, descriptions: Sequence[Description]) -> Sequence[str]:
+        return ()
+
+    def _in_first_spelling(self, labels: NDArray[Any], name: str, *, is_reference: bool) -> NDArray[Any]:
+        allowed = {0, *itertools.chain.from_iterable(self.regions.values())}
+        strays = sorted({*np.unique(labels).tolist()} - allowed)
+        if strays:
+            groups = " and ".join(f"{group} {labels}" for group, labels in self.settings.groups.items())
+            raise Refused(f"'{name}' holds the value {strays[0]}, which is no object's; the groups are {groups}.")
+        return labels.astype(np.uint16)
+
+
 def _by_value(table: LabelTable) -> dict[int, frozenset[str]]:
     """The regions that each label value belongs to."""
     found: dict[int, set[str]] = {value: set() for value in as_tuple(table.get(BACKGROUND, 0))}
@@ -486,8 +516,10 @@ class DetectionMapValue(Value[DetectionMapSettings, ContinuousImage, ContinuousI
 
     def references(self, reference: ContinuousImage) -> int:
         """How many findings there are."""
-        from podium.metrics.components import find_lesions
+        from podium.metrics.components import find_lesions, instances_of
 
+        if self.settings.reference_instances:
+            return instances_of(reference.pixels).count
         volume = reference.pixels if reference.pixels.ndim == 3 else reference.pixels[None]
         return find_lesions(volume != 0, connectivity=self.settings.neighbours).count
 
@@ -498,7 +530,8 @@ class DetectionMapValue(Value[DetectionMapSettings, ContinuousImage, ContinuousI
         )
 
     def _doubts(self, reference: ContinuousImage) -> Sequence[str]:
-        labels = [each for each in np.unique(reference.pixels).tolist() if each]
+        is_known = self.settings.reference_instances
+        labels = [] if is_known else [each for each in np.unique(reference.pixels).tolist() if each]
         apart = [self.references(replace(reference, pixels=reference.pixels == each)) for each in labels]
         if len(labels) < 2 or sum(apart) == self.references(reference):
             return ()
@@ -793,6 +826,7 @@ def known_class(located: Located, classes: Mapping[str, Any]) -> str:
 
 VALUE_KINDS: Mapping[str, type[Value[Any, Any, Any]]] = {
     "labels": LabelsValue,
+    "instances": InstancesValue,
     "image": ImageValue,
     "number": NumberValue,
     "class": ClassValue,

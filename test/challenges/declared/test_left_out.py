@@ -109,6 +109,7 @@ def landmarks(*, least: int) -> st.SearchStrategy[dict[str, Any]]:
 
 
 LABELS = pictures(st.integers(0, 2), np.uint8).map(lambda each: LabelImage(each, None))
+OBJECTS = pictures(st.integers(0, 3), np.uint16).map(lambda each: LabelImage(each, None))
 TABLE = {"table": "p.csv", "column": "v"}
 SHARE = st.integers(0, 8).map(lambda eighths: eighths / 8)
 TEXT = st.lists(st.sampled_from("abcd"), min_size=1, max_size=6).map(" ".join)
@@ -116,6 +117,9 @@ FINDINGS = pictures(st.sampled_from([0, 0, 0, 1]), np.float32).map(lambda each: 
 CONFIDENCES = pictures(st.sampled_from([0, 0, 0.3, 0.8]), np.float32).map(lambda each: ContinuousImage(each, None))
 SIDES: dict[str, Side] = {
     "labels": Side(value={"file": "{case}.mha", "labels": {"one": 1, "two": 2}}, reference=LABELS, prediction=LABELS),
+    "instances": Side(
+        value={"file": "{case}.mha", "groups": {"one": "1", "two": "2-3"}}, reference=OBJECTS, prediction=OBJECTS
+    ),
     "image": Side(
         value={"file": "{case}.mha", "range": (0.0, 1.0)},
         reference=st.integers(0, 9).map(large_image),
@@ -163,7 +167,11 @@ FURTHEST = ([0, 0, 1], [0, 0, 1], [1, 0, 0])
 NEEDED: dict[str, dict[str, Any]] = {
     "nsd": {"tolerance_mm": 1.0},
     "log_loss": {"clip": 0.01},
-    "lesions": {"match": "iou", "pairing": "greedy", "threshold": 0.3, "miss_mm": 10.0, "failed": 20},
+    "lesions": {
+        **{"match": "iou", "pairing": "greedy", "threshold": 0.3, "miss_mm": 10.0, "failed": 20},
+        "strata_ml": (0.0015,),
+    },
+    "instances": {"match": "iou", "pairing": "optimal", "threshold": 0.3, "miss_mm": 10.0, "failed": 20},
     "component_error": {"failed": 20},
     "volume_difference_ml": {"failed": 1.0},
     "volume_rmse_ml": {"failed": 1.0},

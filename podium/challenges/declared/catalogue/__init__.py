@@ -7,6 +7,7 @@ from podium.challenges.declared.catalogue.base import MetricKind
 
 _MODULES = {
     "labels": "labels",
+    "instances": "labels",
     "class": "classes",
     "probability": "classes",
     "findings": "classes",

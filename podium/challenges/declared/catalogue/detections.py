@@ -130,6 +130,7 @@ def _matched(
             iou_threshold=_MAP_IOU if settings.threshold is None else settings.threshold,
             connectivity=value.settings.neighbours,
             max_candidates=value.settings.max_candidates,
+            reference_instances=value.settings.reference_instances,
         )
     shared: dict[str, Any] = {
         "prediction": found.coordinates,

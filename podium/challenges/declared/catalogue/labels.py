@@ -1,6 +1,9 @@
 """The catalogue of label images: overlap, boundaries, volumes, centre lines and matched lesions."""
 
+import math
+import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from operator import itemgetter
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
@@ -16,7 +19,7 @@ from podium.challenges.declared.catalogue.regions import (
     RegionSettings,
     agreement,
 )
-from podium.challenges.settings import FigureName, Finite, LeastAccepted
+from podium.challenges.settings import FigureName, Finite, LeastAccepted, Positive
 from podium.errors import ValidationProblem
 from podium.metrics import Floats
 from podium.metrics.overlap import relative_volume_difference, volume_difference_ml, volume_rmse_ml, volume_similarity
@@ -337,17 +340,18 @@ SHAPE_METRICS = (
 # Lesions: connected components, matched between prediction and reference
 
 
-class LesionsMetricSettings(ConnectedSettings):
-    """How components are matched.
+class MatchedSettings(RegionSettings):
+    """How objects are matched.
 
     match, threshold       iou, dice: at least the threshold; overlap: the share of the lesion that is found, at least
-                           the threshold ("> 0.3": more than 0.3); centroid: at most the threshold apart in mm
+                           the threshold ("> 0.3": more than 0.3); centroid: at most the threshold apart in mm;
+                           best_iou, of instances: as iou, of every object of the reference the best one alone
     pairing                any: every pair that matches (autoPET); greedy or optimal: one to one
     min_voxels             smaller components do not count
-    min_predicted_voxels   the same for predicted components [min_voxels]
-    dilate                 lesions within this number of voxels of each other are one
-    miss_mm                the distance of a lesion or component without a match; lesion_hd95 needs it
-    boundary               of lesion_hd95: voxels or surface elements
+    miss_mm                the distance of a lesion or component without a match; HD95 and ASSD need it
+    boundary               of these: voxels or surface elements
+    strata_ml              volumes that divide the lesions of the reference: recall, mean Dice and the number found of
+                           each band are further figures
     failed                 "empty", or a number for fp and fpv_ml, which have no worst value; others then have theirs
     both_empty             the quotients of a case without lesions and false positives ["exclude": left out of their
                            means]; counts and volumes are 0 there
@@ -357,16 +361,39 @@ class LesionsMetricSettings(ConnectedSettings):
     threshold: Annotated[Finite, LeastAccepted, Field(ge=0)]
     pairing: Literal["any", "greedy", "optimal"]
     min_voxels: Annotated[StrictInt, Field(ge=1)] = 1
-    min_predicted_voxels: Annotated[StrictInt, Field(ge=1)] | None = None
-    dilate: Annotated[StrictInt, Field(ge=0)] = 0
     miss_mm: Annotated[Finite, Field(ge=0)] | None = None
     boundary: Literal["voxels", "surface"] = "voxels"
+    strata_ml: tuple[Positive, ...] = ()
 
     @model_validator(mode="after")
     def _formulas_decide(self) -> Self:
         if self.prediction_empty is not None or self.reference_empty is not None:
             raise ValueError("takes no prediction_empty or reference_empty: its formulas have a value there")
+        if [*self.strata_ml] != sorted({*self.strata_ml}):
+            raise ValueError("strata_ml must rise")
         return self
+
+    @property
+    def bands(self) -> Mapping[str, tuple[float, float]]:
+        """The lowest volume of every band and that of the next one, by name."""
+        names = [f"{limit:g}".replace(".", "_") for limit in self.strata_ml]
+        ends = [0.0, *self.strata_ml, math.inf]
+        found = {f"below_{names[0]}_ml": (0.0, ends[1])} if names else {}
+        for number, name in enumerate(names, start=1):
+            upper = f"_to_{names[number]}" if number < len(names) else ""
+            found[f"from_{name}{upper}_ml"] = (ends[number], ends[number + 1])
+        return found
+
+
+class LesionsMetricSettings(MatchedSettings, ConnectedSettings):
+    """How components are found.
+
+    min_predicted_voxels   min_voxels of predicted components [min_voxels]
+    dilate                 lesions within this number of voxels of each other are one
+    """
+
+    min_predicted_voxels: Annotated[StrictInt, Field(ge=1)] | None = None
+    dilate: Annotated[StrictInt, Field(ge=0)] = 0
 
     @property
     def rule(self) -> "MatchingRule":
@@ -383,30 +410,63 @@ class LesionsMetricSettings(ConnectedSettings):
         )
 
 
-def _of(name: str, pair: RegionPair, settings: LesionsMetricSettings) -> float | None:
+class InstancesMetricSettings(MatchedSettings):
+    match: Literal["iou", "dice", "overlap", "centroid", "best_iou"]  # type: ignore[assignment]
+
+    @property
+    def rule(self) -> "MatchingRule":
+        from podium.metrics.lesions import MatchingRule
+
+        return MatchingRule(
+            instances=True,
+            min_voxels=self.min_voxels,
+            match=self.match,
+            threshold=self.threshold,
+            pairing=self.pairing,
+        )
+
+
+def _of(name: str, pair: RegionPair, settings: Any) -> float | None:
     """A figure of the matches: one of the counts, or one of the lesions'."""
     found = pair.matches(settings.rule)
     value: float | None = getattr(found.counts, name) if hasattr(found.counts, name) else getattr(found, name)
     return value
 
 
-def _hd95(pair: RegionPair, settings: LesionsMetricSettings) -> float | None:
+def _distances(pair: RegionPair, settings: Any, *, name: Literal["lesion_hd95", "lesion_assd"]) -> float | None:
     assert settings.miss_mm is not None
-    return pair.matches(settings.rule).lesion_hd95(miss_mm=settings.miss_mm, boundary=settings.boundary)
+    found: float | None = getattr(pair.matches(settings.rule), name)(
+        miss_mm=settings.miss_mm, boundary=settings.boundary
+    )
+    return found
 
 
-def _lesion_counts(pair: RegionPair, settings: LesionsMetricSettings) -> Sequence[int]:
+def _of_band(pair: RegionPair, settings: Any, *, name: str, band: tuple[float, float]) -> float | None:
+    found = pair.matches(settings.rule).of_size(*band)
+    value: float | None = found.lesion_dice if name == "dice" else getattr(found.counts, name)
+    return value
+
+
+def _lesion_counts(pair: RegionPair, settings: Any) -> Sequence[int]:
     counts = pair.matches(settings.rule).counts
     return (counts.tp, counts.fp, counts.fn)
 
 
-def _nothing(pair: RegionPair, settings: LesionsMetricSettings) -> bool:
+def _nothing(pair: RegionPair, settings: Any) -> bool:
     """No lesion that counts, and no false positive: quotients are 0 / 0."""
     return not any(_lesion_counts(pair, settings))
 
 
 _figure: Callable[..., RegionFigure[Any]] = partial(RegionFigure, nothing=lambda *_: False)
 _share = partial(_figure, direction="higher", highest=1.0, worst=0.0, both_empty="exclude", nothing=_nothing)
+_miss_distance = partial(
+    _figure,
+    direction="lower",
+    unit="mm",
+    both_empty="exclude",
+    nothing=_nothing,
+    worst=lambda settings: settings.miss_mm,
+)
 _FIGURES: dict[str, RegionFigure[Any]] = {
     # Without a false positive, nothing is worse than an empty prediction; there is no limit to false positives.
     **{
@@ -433,15 +493,8 @@ _FIGURES: dict[str, RegionFigure[Any]] = {
     "rq": _share(title="RQ", compute=partial(_of, "rq"), pooled=partial(_pooled, (2, 0, 0), (2, 1, 1))),
     "pq": _share(title="PQ", compute=partial(_of, "pq")),
     "lesion_dice": _share(title="Lesion-wise Dice", compute=partial(_of, "lesion_dice")),
-    "lesion_hd95": _figure(
-        title="Lesion-wise HD95",
-        direction="lower",
-        unit="mm",
-        compute=_hd95,
-        both_empty="exclude",
-        nothing=_nothing,
-        worst=lambda settings: settings.miss_mm,
-    ),
+    "lesion_hd95": _miss_distance(title="Lesion-wise HD95", compute=partial(_distances, name="lesion_hd95")),
+    "lesion_assd": _miss_distance(title="Lesion-wise ASSD", compute=partial(_distances, name="lesion_assd")),
     "fpv_ml": _figure(
         title="False positive volume", direction="lower", unit="ml", compute=partial(_of, "fpv_ml"), worst=None
     ),
@@ -451,21 +504,67 @@ _FIGURES: dict[str, RegionFigure[Any]] = {
 }
 
 
-def _offered(settings: LesionsMetricSettings) -> Sequence[str]:
-    without = () if settings.miss_mm is not None else ("lesion_hd95",)
+def _offered(settings: Any, figures: Mapping[str, RegionFigure[Any]] = _FIGURES) -> Sequence[str]:
+    without = () if settings.miss_mm is not None else ("lesion_hd95", "lesion_assd", "hd95", "assd")
     return [
         name
-        for name, figure in _FIGURES.items()
+        for name, figure in figures.items()
         if name not in without and (settings.over == "cases" or figure.pooled is not None)
     ]
 
 
-LESIONS_METRIC = RegionMetric(
+def _no_lesion(pair: RegionPair, settings: Any, *, band: tuple[float, float]) -> bool:
+    """The reference has none of this size: nothing there can be found or missed."""
+    return not pair.matches(settings.rule).of_size(*band).counted_lesions.any()
+
+
+def _strata(settings: Any) -> Mapping[str, RegionFigure[Any]]:
+    """Of every band of volumes; without a lesion of the band there is no value."""
+    words = {"recall": "Lesion recall", "dice": "Lesion-wise Dice", "tp": "Lesions found"}
+    return {
+        f"{name}_{band}": _share(
+            title=f"{title} {band.replace('_', ' ')}",
+            highest=1.0 if name != "tp" else math.inf,
+            reference_empty="exclude",
+            compute=partial(_of_band, name=name, band=ends),
+            nothing=partial(_no_lesion, band=ends),
+        )
+        for band, ends in (settings.bands if settings.over == "cases" else {}).items()
+        for name, title in words.items()
+    }
+
+
+_INSTANCE_FIGURES = {
+    name.removeprefix("lesion_"): replace(
+        figure,
+        title=re.sub("Lesion-wise|Lesion", "Instance", figure.title) if "esion" in figure.title else figure.title,
+    )
+    for name, figure in _FIGURES.items()
+    if name not in ("fpv_ml", "fnv_ml")
+}
+_matched: Callable[..., RegionMetric] = partial(RegionMetric, counts=_lesion_counts, more=_strata)
+LESIONS_METRIC = _matched(
     name="lesions",
-    definition="connected components, matched: counts, quotients, panoptic quality, lesion-wise Dice and HD95",
+    definition="connected components, matched: counts, quotients, panoptic quality, lesion-wise Dice, HD95 and ASSD",
     settings_model=LesionsMetricSettings,
     figures=_FIGURES,
-    counts=_lesion_counts,
     offers=_offered,
 )
-METRICS = (DICE, IOU, *VOXEL_METRICS, *SURFACE_METRICS, *VOLUME_METRICS, *SHAPE_METRICS, LESIONS_METRIC)
+INSTANCES_METRIC = _matched(
+    name="instances",
+    definition="objects, matched: counts, quotients, panoptic quality, Dice, HD95 and ASSD per object",
+    compares=("instances",),
+    settings_model=InstancesMetricSettings,
+    figures=_INSTANCE_FIGURES,
+    offers=partial(_offered, figures=_INSTANCE_FIGURES),
+)
+METRICS = (
+    DICE,
+    IOU,
+    *VOXEL_METRICS,
+    *SURFACE_METRICS,
+    *VOLUME_METRICS,
+    *SHAPE_METRICS,
+    LESIONS_METRIC,
+    INSTANCES_METRIC,
+)

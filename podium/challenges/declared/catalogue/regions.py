@@ -9,6 +9,7 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from podium.challenges.declared.catalogue.base import (
     Declared,
@@ -68,6 +69,13 @@ class RegionPair:
         prediction, reference = self.region.masks()
         return (np.zeros_like(reference) if self.is_missing else prediction), reference
 
+    def objects(self) -> tuple[NDArray[Any], NDArray[Any]]:
+        """The labels of the region in prediction and reference, cut like the masks."""
+        box = self.region.box or (slice(0, 0),) * self.region.reference_labels.ndim
+        labels = (self.region.prediction_labels[box], self.region.reference_labels[box])
+        prediction, reference = (mask * each for mask, each in zip(self.masks(), labels, strict=True))
+        return prediction, reference
+
     @cached_property
     def counts(self) -> VoxelCounts:
         """Voxels of the two masks."""
@@ -88,7 +96,7 @@ class RegionPair:
         from podium.metrics.lesions import match_components
 
         if rule not in self._matches:
-            prediction, reference = self.masks()
+            prediction, reference = self.objects() if rule.instances else self.masks()
             self._matches[rule] = match_components(
                 prediction=prediction, reference=reference, spacing_mm=self.spacing, rule=rule
             )
@@ -327,6 +335,7 @@ class RegionMetric(MetricKind):
 
     counts        what `pooled` figures are made of: summed over cases
     only_pooled   the metric is of all cases by its definition
+    more          (settings) -> further figures
     offers        (settings) -> the names of the figures that these settings allow [all]
     check         what is wrong with settings that are well-formed, for the regions that they choose
     """
@@ -336,6 +345,7 @@ class RegionMetric(MetricKind):
     figures: Mapping[str, RegionFigure[Any]]
     counts: Callable[[RegionPair, Any], Sequence[float]] | None = None
     only_pooled: bool = False
+    more: Callable[[Any], Mapping[str, RegionFigure[Any]]] = lambda _: {}
     offers: Callable[[Any], Sequence[str]] | None = None
     check: Callable[[Any, Sequence[str]], Sequence[ValidationProblem]] = lambda _, __: ()
 
@@ -351,14 +361,14 @@ class RegionMetric(MetricKind):
         ]
         found += self.check(settings, [region for value in values.values() for region in _chosen(settings, value)])
         pooled, offered = self._is_pooled(settings), self._offered(settings)
-        lacking = [name for name in offered if self.figures[name].worst is None]
+        lacking = [name for name in offered if self._figure(name, settings).worst is None]
         if settings.failed == "worst" and lacking:
             found.append(needs_failed(joined_path(self.name, lacking[0]), "", '"empty", as no voxel, or a number'))
         elif pooled and not self.only_pooled and settings.failed not in ("worst", EMPTY):
             words = 'is "worst" or "empty" with pooled counts: a missing case has no separate figure'
             found.append(ValidationProblem(key=("failed",), words=words))
         for name in offered if len(offered) == 1 else lacking:
-            found += outside(settings.failed, self.figures[name])
+            found += outside(settings.failed, self._figure(name, settings))
         for key in ("both_empty", "prediction_empty", "reference_empty") if lacking and len(offered) == 1 else ():
             if getattr(settings, key) == "worst":
                 found.append(ValidationProblem(key=(key,), words=f'is "worst", but {self.name} has no worst value'))
@@ -400,14 +410,17 @@ class RegionMetric(MetricKind):
         ]
         offered = self._offered(settings)
         for suffix in offered:
-            title = settings.title_of(self.figures[suffix], alone=len(offered) == 1)
+            title = settings.title_of(self._figure(suffix, settings), alone=len(offered) == 1)
             self._declare_figure(declared, settings, places, suffix, title)
         if self._is_pooled(settings):
             self._declare_facts(declared, settings, places)
         return declared
 
     def _offered(self, settings: Any) -> Sequence[str]:
-        return list(self.figures) if self.offers is None else self.offers(settings)
+        return [*(self.figures if self.offers is None else self.offers(settings)), *self.more(settings)]
+
+    def _figure(self, name: str, settings: Any) -> RegionFigure[Any]:
+        return {**self.figures, **self.more(settings)}[name]
 
     def _is_pooled(self, settings: Any) -> bool:
         return self.only_pooled or settings.over == "pooled"
@@ -415,7 +428,7 @@ class RegionMetric(MetricKind):
     def _declare_figure(
         self, declared: Declared, settings: Any, places: Sequence[RegionPlace], suffix: str, title: str
     ) -> None:
-        figure = self.figures[suffix]
+        figure = self._figure(suffix, settings)
         if len(self.figures) > 1 and figure.worst is not None and settings.failed != EMPTY:
             settings = settings.model_copy(update={"failed": "worst"})  # a number is for those that have no worst value
         paths = [joined_path(settings.own_name, place.name, suffix) for place in places]
