@@ -44,8 +44,7 @@ TOOLS = {
     "tools.judge": {*SCORING, "tools.ranking"},
     "tools.simulation": SCORING,
     "tools.freehand": {*FOUNDATION, "challenges"},
-    "tools.starter_kit": {*FOUNDATION, "challenges"},
-    "tools.samples": SCORING,
+    "tools.preparation": SCORING,
     "tools.batch": SCORING,
     "tools.other_platforms": {*SCORING, "tools.ranking.documents", "tools.report"},
 }

@@ -30,7 +30,7 @@ from podium.challenges.ground_truth import (
     refuse_references,
 )
 from podium.challenges.pictures import Overlay, Picture
-from podium.challenges.samples import CaseSamples, Socket
+from podium.challenges.samples import Asked, CaseSamples, Socket
 from podium.challenges.settings import Tables
 from podium.errors import GroundTruthError, ReaderDied, Refused, SubmissionError, UsageError, ValidationProblem
 from podium.figures import LARGEST_FIGURE, Figures, numbers
@@ -72,6 +72,8 @@ class Challenge(ABC, Generic[TablesT, PredictionT, ReferenceT, ContentT, CaseT])
     tables_model: ClassVar[type[Tables]]
     without_settings: ClassVar[Mapping[str, Any] | None] = {}
     """Tables that are enough to read predictions where the real ones are not available; None if that is impossible."""
+    prediction_words: ClassVar[str] = ""
+    """What a prediction of a kind in code is, for its participants."""
     has_overlays: ClassVar[bool] = False
     """Whether there are pictures of cases, on images that are compared with the references."""
 
@@ -214,6 +216,12 @@ class Challenge(ABC, Generic[TablesT, PredictionT, ReferenceT, ContentT, CaseT])
     @abstractmethod
     def output_sockets(self) -> Sequence[Socket]:
         """The outputs of an algorithm."""
+
+    def asked(self) -> Sequence[Asked]:
+        """What participants predict for every case, for their page."""
+        sockets = [socket for socket in self.output_sockets() if not socket.is_input]
+        files = self.layout.describe()
+        return [Asked(title=each.slug, content=self.prediction_words, files=files, socket=each) for each in sockets]
 
     def sockets(self) -> Sequence[Socket]:
         """What an algorithm's phase needs: the inputs that are read, the one that names the case first, and outputs."""

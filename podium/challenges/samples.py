@@ -30,6 +30,16 @@ class Socket:
         return f"{'images/' if self.super_kind == 'Image' else ''}{self.slug}{endings[self.super_kind]}"
 
 
+@dataclass(frozen=True, kw_only=True)
+class Asked:
+    """One thing that participants predict, in words for them; `files` says where in an archive."""
+
+    title: str
+    content: str
+    files: str
+    socket: Socket | None
+
+
 @dataclass(frozen=True, eq=False)
 class SampleImage:
     """An image to be written, in numpy order; HDF5 has no geometry."""

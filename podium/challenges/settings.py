@@ -200,6 +200,25 @@ class Common(Settings):
         return self.decimals if self.decimals is not None or self.per_case == "full" else DEFAULT_DECIMALS
 
 
+def said(settings: Mapping[str, Any]) -> str:
+    """Settings for people: `unit = ml; labels: liver = 1, spleen = 2`. What is not set is left out."""
+    parts = []
+    for key, value in settings.items():
+        spellings = value if isinstance(value, list | tuple) and value and isinstance(value[0], Mapping) else [value]
+        if value is not None and value not in ({}, []):
+            sign = ": " if isinstance(spellings[0], Mapping) else " = "
+            parts.append(f"{key}{sign}{' or '.join(map(_listed, spellings))}")
+    return "; ".join(parts)
+
+
+def _listed(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return ", ".join(f"{key} = {_listed(each)}" for key, each in value.items())
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(map(_listed, value))}]"
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
 class CasesSettings(Settings):
     """The `[cases]` table.
 

@@ -38,6 +38,7 @@ SECTIONS: Mapping[str, Mapping[str, tuple[str, str]]] = {
         "check": ("prepare", "check a challenge's settings and references before a build"),
         "figures": ("prepare", "list the figures of a challenge and where each may be used"),
         "sockets": ("prepare", "list the sockets that a phase with algorithms needs"),
+        "describe": ("prepare", "print the participants' page of a challenge, in Markdown"),
         "sample": ("prepare", "make perfect, noisy and broken submissions from the references"),
         "manifest": ("prepare", "write the public case list for 'podium validate'"),
         "leaderboard": ("prepare", "print the phase settings to paste into Grand Challenge"),

@@ -63,7 +63,7 @@ def new(options: NewOptions) -> int:
         raise UsageError(f"{folder} already exists; nothing was changed. Choose another name.")
     template = _TEMPLATE.read_text(encoding="utf-8") if options.like is None else _entry(options.like)
     if options.from_kit is not None:
-        from podium.tools.starter_kit import kit_challenge, read_kit
+        from podium.tools.preparation.starter_kit import kit_challenge, read_kit
 
         template, unread = kit_challenge(read_kit(options.from_kit, options.phase), template)
         for socket in unread:
@@ -219,6 +219,15 @@ def sockets(options: NamedChallengeOptions) -> int:
     return 0
 
 
+def describe(options: NamedChallengeOptions) -> int:
+    from podium.challenges import load_challenge
+    from podium.tools.preparation.describe import describe_challenge
+
+    folder = options.folder()
+    print(describe_challenge(folder, load_challenge(folder)))
+    return 0
+
+
 @dataclass(kw_only=True)
 class SampleOptions(ChallengeOptions, CaseOptions):
     example: ClassVar = "liver --output samples"
@@ -230,7 +239,7 @@ class SampleOptions(ChallengeOptions, CaseOptions):
 def sample(options: SampleOptions) -> int:
     from podium.challenges import load_challenge
     from podium.evaluation import prepare
-    from podium.tools.samples import write_samples
+    from podium.tools.preparation.samples import write_samples
 
     folder, executor = options.folder(), options.executor()
     written = write_samples(prepare(folder, load_challenge(folder), executor), options.output, executor)

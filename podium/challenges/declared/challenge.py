@@ -33,7 +33,7 @@ from podium.challenges.declared.files import (
     reader_packages,
     sort_references,
 )
-from podium.challenges.declared.samples import samples_of, socket_of
+from podium.challenges.declared.samples import asked_of, samples_of, socket_of
 from podium.challenges.declared.settings import DeclaredTables
 from podium.challenges.declared.value_settings import MISSING, as_tuple
 from podium.challenges.declared.values import VALUE_KINDS, AnyValueKind, ClassValue, Compared
@@ -47,7 +47,7 @@ from podium.challenges.ground_truth import (
     collect,
 )
 from podium.challenges.pictures import Overlay, Picture
-from podium.challenges.samples import CaseSamples, Socket
+from podium.challenges.samples import Asked, CaseSamples, Socket
 from podium.errors import ReaderDied, Refused, UsageError, did_you_mean
 from podium.figures import Figures, put
 from podium.metrics.classification import class_codes, confusion
@@ -365,6 +365,9 @@ class DeclaredChallenge(Challenge[DeclaredTables, Sources, Sources, Mapping[str,
 
     def output_sockets(self) -> Sequence[Socket]:
         return [socket_of(value) for value in self._predicted.values() if value.settings.socket is not None]
+
+    def asked(self) -> Sequence[Asked]:
+        return [asked_of(value) for value in self._predicted.values()]
 
     def try_own_metrics(self, references: Iterable[Mapping[str, object]]) -> Sequence[str]:
         """Metrics of all cases also with a case that has no prediction; the first problem of every line."""

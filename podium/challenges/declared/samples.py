@@ -4,9 +4,11 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from podium.challenges.declared.value_settings import as_tuple
+from podium.challenges.declared.value_settings import ValueSettings, as_tuple
 from podium.challenges.declared.values import AnyValueKind
-from podium.challenges.samples import CaseSamples, Part, Socket
+from podium.challenges.samples import Asked, CaseSamples, Part, Socket
+from podium.challenges.settings import said
+from podium.pairing import Template
 
 
 def samples_of(values: Mapping[str, AnyValueKind], case: str, expected: Mapping[str, Any]) -> CaseSamples:
@@ -53,3 +55,22 @@ def _with_fault(part: Part, wrong: Any) -> Part:
 def socket_of(value: AnyValueKind) -> Socket:
     """The output that the value is in an algorithm submission."""
     return Socket(value.settings.socket, value.socket_kind)
+
+
+def asked_of(value: AnyValueKind) -> Asked:
+    """The value for its participants: its keys of challenge.toml, and its place in files."""
+    settings = value.settings
+    own = settings.model_dump(exclude_unset=True, exclude={*ValueSettings.model_fields})
+    files = [f"`{Template(name)!s}`" for name in as_tuple(settings.file)]
+    if settings.table is not None:
+        columns = ", ".join(f"`{name}`" for name in (settings.case_column, *as_tuple(settings.column)))
+        files = [f"`{settings.table}`, columns {columns}"]
+    inside = f", dataset `{settings.dataset}`" if settings.dataset is not None and files else ""
+    pointers = [f"at `{each}`" if each else "as it is" for each in as_tuple(settings.pointer)]
+    in_json = f"in JSON {' or '.join(pointers)}" if pointers else ""
+    return Asked(
+        title=value.title,
+        content="; ".join(filter(None, [settings.words, said(own), in_json, "optional" if settings.optional else ""])),
+        files=" or ".join(files) + inside,
+        socket=socket_of(value) if settings.socket is not None else None,
+    )

@@ -63,6 +63,8 @@ class ValueSettings(Settings):
     to_fill_in: ClassVar[tuple[str, ...]] = ()
     """Lines of challenge.toml that only the organiser can complete."""
     is_image: ClassVar[bool] = False
+    words: ClassVar[str] = ""
+    """What a prediction is, for participants."""
 
     kind: str
     title: Text | None = None
@@ -153,6 +155,7 @@ class LabelsSettings(ValueSettings):
     to_fill_in = (
         "labels = { tumour = 1 }   # the name of every region and its value in the image; 0 is the background",
     )
+    words = "a label image of the size of the image"
 
     kind: Literal["labels"]
     labels: LabelTable | Annotated[tuple[LabelTable, ...], Field(min_length=1)]
@@ -232,6 +235,7 @@ class ImageSettings(ValueSettings):
 
     sockets = ("Image", "Heat Map")
     ending, is_image = ".mha", True
+    words = "an image of real numbers, of the size of the reference"
 
     kind: Literal["image"]
     range: Range | None = None
@@ -244,6 +248,7 @@ class NumberSettings(ValueSettings):
 
     sockets = ("Float", "Integer")
     to_fill_in = ('unit = "ml"', "range = [0, 100]")
+    words = "a finite number"
 
     kind: Literal["number"]
     unit: str = ""
@@ -270,6 +275,7 @@ class ClassSettings(ValueSettings):
 
     sockets = ("String", "Choice", "Bool")
     to_fill_in = ('classes = { low = "low", high = "high" }   # every class, and its value in the files',)
+    words = "one of the classes"
 
     kind: Literal["class"]
     classes: ClassTable
@@ -293,6 +299,7 @@ class ProbabilitySettings(ValueSettings):
     """
 
     sockets = ("Float",)
+    words = "a probability from 0 to 1, or one for each class, which sum to 1"
 
     kind: Literal["probability"]
     classes: ClassTable | None = None
@@ -328,6 +335,7 @@ class FindingsSettings(ValueSettings):
     not_needed = ("column", "reference_column")
     sockets = ("Anything",)
     to_fill_in = ('columns = ["effusion", "mass"]     # every finding',)
+    words = "a probability from 0 to 1 of every finding"
 
     kind: Literal["findings"]
     columns: (
@@ -355,6 +363,7 @@ class DetectionMapSettings(ValueSettings):
 
     sockets = ("Heat Map",)
     ending, is_image = ".mha", True
+    words = "an image of confidences from 0: every connected component above 0 is a candidate"
 
     kind: Literal["detection_map"]
     connectivity: Literal[1, 2, 3] = 3
@@ -394,6 +403,7 @@ class PointsSettings(ValueSettings):
     sockets = ("Multiple points", "Point")
     ending = ".json"
     to_fill_in = ('unit = "mm"   # or "index": of the coordinates',)
+    words = "points, in the platform's JSON or a table with x, y and in 3-D z"
 
     kind: Literal["points", "boxes"]
     unit: Literal["mm", "index"]
@@ -405,6 +415,8 @@ class BoxesSettings(PointsSettings):
     """`box_columns`: of a table with centres and lengths [x_min, y_min, x_max, y_max and in 3-D z_min and z_max]."""
 
     sockets = ("Multiple 2D bounding boxes", "2D bounding box")
+    words = "boxes, in the platform's JSON or a table"
+
     kind: Literal["boxes"]
     box_columns: BoxColumns | None = None
 
@@ -416,6 +428,7 @@ class LandmarksSettings(ValueSettings):
     sockets = ("Multiple points",)
     to_fill_in = ('unit = "mm"',)
     ending = ".json"
+    words = "points with names, in the platform's JSON or a table with name, x, y and in 3-D z"
 
     kind: Literal["landmarks"]
     unit: Literal["mm", "index"]
@@ -426,6 +439,7 @@ class TextSettings(ValueSettings):
 
     sockets = ("String",)
     ending = ".txt"
+    words = "text, UTF-8"
 
     kind: Literal["text"]
 
@@ -439,6 +453,7 @@ class SurvivalSettings(ValueSettings):
     not_needed: ClassVar = ("reference_column",)
 
     sockets = ("Float",)
+    words = "a risk (higher: an earlier event), or a time (higher: a later one)"
 
     kind: Literal["survival"]
     prediction: Literal["risk", "time"] = Field(description="risk: higher means an earlier event; time: a later one")

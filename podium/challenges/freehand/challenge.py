@@ -65,6 +65,7 @@ class FreehandChallenge(Challenge[FreehandTables, FreehandPrediction, FreehandRe
     kind = "freehand"
     tables_model = FreehandTables
     without_settings: ClassVar = {"freehand": {"edition": "2024"}}
+    prediction_words = "the displacements GP, GL, LP and LL of a scan, or its global or local transforms"
     libraries = ("h5py",)
 
     def __init__(self, name: str, tables: FreehandTables) -> None:

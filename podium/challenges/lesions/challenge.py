@@ -74,6 +74,7 @@ class LesionsChallenge(Challenge[LesionsTables, LesionsPrediction, SafeFile, Les
     kind = "lesions"
     tables_model = LesionsTables
     without_settings: ClassVar = {"lesions": {"regime": "clinician", "empty_reference": "undefined"}}
+    prediction_words = "a mask of the image's size for every step: 0 is background, any other value a lesion"
     has_overlays = True
     libraries = ("SimpleITK",)
 

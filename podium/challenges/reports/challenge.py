@@ -37,6 +37,7 @@ class ReportsChallenge(Challenge[ReportsTables, Source, SafeFile, str, ReportsCa
 
     kind = "reports"
     tables_model = ReportsTables
+    prediction_words = "the report, as text"
 
     def __init__(self, name: str, tables: ReportsTables) -> None:
         super().__init__(name, tables)
