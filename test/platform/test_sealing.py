@@ -102,6 +102,14 @@ def test_rounded_aggregates_are_made_exact(tmp_path: Path, key: tuple[Path, str]
     assert cohort.files[0].content.aggregates == exact["aggregates"]
 
 
+def test_the_length_of_a_box_says_nothing_about_its_rows(key: tuple[Path, str]) -> None:
+    """Rows that repeat are shorter when they are compressed: right and wrong classes would show."""
+    lengths = {len(base64.b64decode(sealed(carotid_document(each), key[1])["sealed"])) for each in (GOOD, FAIR, POOR)}
+    (length,) = lengths
+    overhead = 48  # of a sealed box
+    assert (length - overhead).bit_count() == 1
+
+
 def test_the_wrong_key(tmp_path: Path, key: tuple[Path, str]) -> None:
     folder = write_teams(tmp_path / "t", {"a": sealed(carotid_document(GOOD), key[1])})
     new_key(tmp_path / "other.key")

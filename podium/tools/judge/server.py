@@ -7,9 +7,11 @@ import ssl
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future
 from contextlib import suppress
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any, Literal
 
 import httpx2  # what openai asks with
@@ -33,6 +35,7 @@ _REMINDER = "The last answer did not follow the JSON schema. Answer with JSON th
 
 _RESUME = "Answers so far are in the cache: run it again to ask the rest."
 _BROKE_SCHEMA = "answer not in the requested form"
+_TOO_LATE = "no answer in time"
 _QUOTA = "insufficient_quota"
 _MOST_BYTES = 1_000_000  # of one answer
 _MOST_TOKENS = 100_000_000  # of one question or answer
@@ -153,7 +156,7 @@ class Judge:
             pinned = {name: value for name, value in _PINNED.items() if name not in self._unsupported}
             arguments: dict[str, Any] = {"model": self._model, "messages": chat, "response_format": response_format}
             try:
-                completion = self._client.chat.completions.create(**arguments, **pinned)
+                completion = self._in_time(partial(self._client.chat.completions.create, **arguments, **pinned))
                 break
             except openai.BadRequestError as error:
                 rejected = [name for name in pinned if error.param == name or name in str(error)]
@@ -172,6 +175,23 @@ class Judge:
             return parse_reply(text, schema_name=response_format["json_schema"]["name"])
         except (AttributeError, IndexError, TypeError, ValueError):
             raise _BrokeSchema from None
+
+    def _in_time(self, call: Callable[[], Any]) -> Any:
+        """What a call returns. The client limits the time of every read: a server that sends the head of its answer
+        byte by byte would keep it for hours, so its thread is left behind."""
+        found: Future[Any] = Future()
+
+        def run() -> None:
+            try:
+                found.set_result(call())
+            except Exception as error:
+                found.set_exception(error)
+
+        threading.Thread(target=run, daemon=True).start()
+        try:
+            return found.result((self._client.max_retries + 1) * (self._client.timeout + _LONGEST_WAIT))
+        except TimeoutError:
+            raise CallFailed(_TOO_LATE) from None
 
     def _stop_after_many(self, reason: str) -> None:
         with self._lock:
@@ -192,7 +212,7 @@ class Judge:
 def connection_fault(error: openai.APIConnectionError) -> str:
     """Which step of the connection failed; the SDK keeps this only in the chain of causes."""
     if isinstance(error, openai.APITimeoutError):
-        return "no answer in time"
+        return _TOO_LATE
     cause: BaseException | None = error
     while cause is not None:
         match cause:

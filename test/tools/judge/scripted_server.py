@@ -165,6 +165,12 @@ class ScriptedServer:
         while not self.released.wait(0.1):
             call.handler.wfile.write(b" ")
 
+    def slow_head(self, call: Call) -> None:
+        """The same before the head has ended."""
+        call.handler.wfile.write(b"HTTP/1.1 200 OK\r\nX: ")
+        while not self.released.wait(0.1):
+            call.handler.wfile.write(b"x")
+
     @staticmethod
     def body(content: bytes, status: int = 200, headers: dict[str, str] | None = None) -> Action:
         return lambda call: call.send(status, content, headers)

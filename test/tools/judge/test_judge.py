@@ -336,6 +336,18 @@ def test_a_passing_fault_leaves_no_trace(
     assert desk.bytes("alpha") == undisturbed.bytes("alpha")
 
 
+def test_the_head_of_an_answer_has_a_deadline_too(
+    desk: Desk, server: ScriptedServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It came byte by byte, and every byte came in time."""
+    server.script(asks("parsed_report"), server.slow_head, times=1)
+    monkeypatch.setenv("PODIUM_JUDGE_TIMEOUT_SECONDS", "0.5")
+    monkeypatch.setenv("PODIUM_JUDGE_ATTEMPTS", "1")
+    monkeypatch.setattr("podium.tools.judge.server._LONGEST_WAIT", 1)
+    assert desk.run() == 2
+    assert "Questions that failed: no answer in time: 1." in desk.said()[0]
+
+
 @pytest.mark.parametrize(
     "usage", ["many", {"prompt_tokens": "many", "completion_tokens": -5}, {"prompt_tokens": 10**400}]
 )
