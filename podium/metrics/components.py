@@ -42,10 +42,6 @@ class Components(ABC):
     def sizes(self, wanted: NDArray[np.int64]) -> tuple[NDArray[np.int64], int]:
         """The sizes of the wanted components (sorted numbers), and of all of them together, in voxels."""
 
-    @abstractmethod
-    def centroids(self) -> NDArray[np.float64]:
-        """The mean index of every component's voxels, in the axes' order; one row per component."""
-
 
 @dataclass(frozen=True, eq=False)
 class SparseComponents(Components):
@@ -69,11 +65,6 @@ class SparseComponents(Components):
     def sizes(self, wanted: NDArray[np.int64]) -> tuple[NDArray[np.int64], int]:
         return np.bincount(self.labels, minlength=self.count + 1)[wanted], len(self.labels)
 
-    def centroids(self) -> NDArray[np.float64]:
-        axes = np.unravel_index(self.places, self.shape)
-        sums = [np.bincount(self.labels, weights=axis, minlength=self.count + 1)[1:] for axis in axes]
-        return np.stack(sums, axis=1) / np.bincount(self.labels, minlength=self.count + 1)[1:, None]
-
 
 @dataclass(frozen=True, eq=False)
 class Lesions(SparseComponents):
@@ -90,6 +81,12 @@ class Lesions(SparseComponents):
     @property
     def total_voxels(self) -> int:
         return len(self.labels)
+
+    def centroids(self) -> NDArray[np.float64]:
+        """The mean index of every lesion's voxels, in the axes' order; one row per lesion."""
+        axes = np.unravel_index(self.places, self.shape)
+        sums = [np.bincount(self.labels, weights=axis, minlength=self.count + 1)[1:] for axis in axes]
+        return np.stack(sums, axis=1) / self.voxels[:, None]
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,21 +113,9 @@ class DenseComponents(Components):
         rank = np.zeros(self.count + 1, np.uint32)
         rank[wanted] = np.arange(1, len(wanted) + 1)
         sizes = np.zeros(len(wanted) + 1, np.int64)
-        for _, slab in _slabs(self.labels):
+        for slab in _slabs(self.labels):
             sizes += np.bincount(rank[slab[slab > 0]], minlength=len(wanted) + 1)
         return sizes[1:], int(sizes.sum())
-
-    def centroids(self) -> NDArray[np.float64]:
-        sums = np.zeros((self.count + 1, self.labels.ndim))
-        sizes = np.zeros(self.count + 1)
-        for start, slab in _slabs(self.labels):
-            places = np.nonzero(slab)
-            numbers = slab[places].astype(np.int64)
-            sizes += np.bincount(numbers, minlength=self.count + 1)
-            for axis, place in enumerate(places):
-                offset = self.box[axis].start + (start if axis == 0 else 0)
-                sums[:, axis] += np.bincount(numbers, weights=place + offset, minlength=self.count + 1)
-        return sums[1:] / sizes[1:, None]
 
 
 @dataclass(frozen=True, eq=False)
@@ -303,13 +288,13 @@ def _volume(box: Box) -> int:
     return math.prod(cut.stop - cut.start for cut in box)
 
 
-def _slabs(labels: NDArray[Any]) -> Iterator[tuple[int, NDArray[Any]]]:
-    """Pieces of a label array along its first axis, each with the index it starts at."""
+def _slabs(labels: NDArray[Any]) -> Iterator[NDArray[Any]]:
+    """Pieces of a label array along its first axis."""
     if labels.size == 0:
         return
     planes = max(1, _SLAB_VOXELS // (labels.size // len(labels)))
     for start in range(0, len(labels), planes):
-        yield start, labels[start : start + planes]
+        yield labels[start : start + planes]
 
 
 # Whether two masks have the same centre lines and the same number of pieces.

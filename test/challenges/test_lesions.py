@@ -314,11 +314,15 @@ def test_a_case_of_which_no_step_can_be_read_is_failed(submission: Path, tmp_pat
     assert found["results"]["a"]["metrics"]["final_fnv_ml"] == 0.027
 
 
-def test_steps_beyond_the_last_are_not_scored(submission: Path, tmp_path: Path) -> None:
+def test_steps_beyond_the_last_are_not_scored(
+    submission: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     write_steps(submission / "a", HALF, HALF, HALF, LESION)
-    found = scored(submission, tmp_path)
+    with caplog.at_level("INFO", logger="podium"):
+        found = scored(submission, tmp_path)
     assert steps(found, "a", "dice") == [0.8] * 3
     assert found["counts"]["unmatched"] == 1
+    assert "it is step 3, and only steps 0 to 2 are scored" in caplog.text
 
 
 def test_clinicians_take_as_many_steps_as_they_take(submission: Path, tmp_path: Path) -> None:
@@ -338,6 +342,11 @@ def test_clinicians_take_as_many_steps_as_they_take(submission: Path, tmp_path: 
     assert found["aggregates"]["auc_dice_normalised"]["mean"] == pytest.approx(1.7 / 3)
     assert ranked_by(settings) == ["auc_dice_normalised.mean", "auc_dmm_normalised.mean"]
     assert found["aggregates"]["dice_by_step"] == {"0": pytest.approx(1.6 / 3), "1": 1.0}
+
+
+def test_every_figure_of_agreement_lies_between_0_and_1() -> None:
+    figures = {each.path: each for each in lesions().scoreboard.cohort_metrics}
+    assert (figures["dmm_pooled"].lowest, figures["dmm_pooled"].highest) == (0.0, 1.0)
 
 
 def ranked_by(settings: str) -> list[str]:

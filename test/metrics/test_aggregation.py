@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from podium.figures import Figures
-from podium.metrics.aggregation import CohortValues, mean_and_std, mean_of
+from podium.metrics.aggregation import CohortValues, harmonic_mean, mean_and_std, mean_of
 from podium.metrics.declaration import CaseMetric, Metric, Scoreboard
 from podium.metrics.resampling import Resamples, expanded_tail, running_sums
 
@@ -152,3 +152,8 @@ def test_running_sums(table: np.ndarray) -> None:
 )
 def test_the_tail_of_an_expanded_percentile_interval(cases: int, tail: float) -> None:
     assert expanded_tail(0.95, cases) == pytest.approx(tail, abs=5e-7)
+
+
+@pytest.mark.parametrize(("one", "other", "mean"), [(0.25, 0.75, 0.375), (1.0, 0.0, 0.0), (0.0, 0.0, 0.0)])
+def test_a_harmonic_mean_of_two(one: float, other: float, mean: float) -> None:
+    assert harmonic_mean(one, other) == mean

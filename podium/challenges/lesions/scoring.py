@@ -23,6 +23,7 @@ from podium.metrics.resampling import Resamples, quotient
 from podium.readers.volumes import Volume
 
 MISSING_STEP = "There is no prediction for this step."
+_VOLUME: Mapping[str, Any] = {"direction": "lower", "highest": math.inf, "worst": math.inf, "unit": "ml"}
 
 _CURVES = tuple(
     Curve(
@@ -162,26 +163,22 @@ def lesions_metrics(settings: LesionsSettings, engine: MetricEngine) -> list[Cas
         *(_area(f"final_{name}", f"Final {title}", name, itemgetter(-1), highest=1.0) for name, title in both),
     ]
     without = "where no reference has a lesion" if settings.empty_reference == "undefined" else ""
+    component_dice = _metric(
+        "final_component_dice",
+        "Final Dice per component",
+        lambda case: _component_dice(case, engine),
+        undefined_when="where no reference has a lesion",
+    )
     return [
         *(replace(area, undefined_when=without) for area in areas),
-        _volume(
+        _metric(
             "final_fpv_ml",
             "Final FPV",
-            compute=lambda case: case.steps[-1]["fpv_ml"] if case.final else "prediction_empty",
+            lambda case: case.steps[-1]["fpv_ml"] if case.final else "prediction_empty",
+            **_VOLUME,
         ),
-        _volume("final_fnv_ml", "Final FNV", compute=lambda case: case.steps[-1]["fnv_ml"]),
-        *(
-            [
-                _metric(
-                    "final_component_dice",
-                    "Final Dice per component",
-                    lambda case: _component_dice(case, engine),
-                    undefined_when="where no reference has a lesion",
-                )
-            ]
-            if settings.per_component_dice
-            else []
-        ),
+        _metric("final_fnv_ml", "Final FNV", lambda case: case.steps[-1]["fnv_ml"], **_VOLUME),
+        *([component_dice] if settings.per_component_dice else []),
     ]
 
 
@@ -205,15 +202,9 @@ def _area(
 def _metric(
     name: str, title: str, compute: Callable[[LesionsCase], float | Reason], **more: Any
 ) -> CaseMetric[LesionsCase]:
-    """A figure of which more is better."""
+    """A figure of which more is better, unless `more` says otherwise."""
     declared = {"direction": "higher", "highest": 1.0, "worst": 0.0, **more}
     return CaseMetric(name=name, title=title, count=f"{name}.n", compute=compute, **declared)
-
-
-def _volume(name: str, title: str, **functions: Any) -> CaseMetric[LesionsCase]:
-    return CaseMetric(
-        name=name, title=title, direction="lower", worst=math.inf, unit="ml", count=f"{name}.n", **functions
-    )
 
 
 def _component_dice(case: LesionsCase, engine: MetricEngine) -> float | Reason:
