@@ -9,10 +9,14 @@
 The declaration is published with the settings; the code stays with the organiser. See docs/own-metrics.md.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated, Any, Literal, Self, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from podium.errors import Refused
+
+__all__ = ["Refused", "case_metric", "cohort_metric", "metric", "prepare"]
 
 Function = Callable[..., Any]
 FunctionT = TypeVar("FunctionT", bound=Function)
@@ -21,13 +25,29 @@ WhereEmpty = Number | Literal["exclude", "worst", "diagonal"]
 Compared = Literal[
     "labels", "image", "detection_map", "number", "class", "probability", "points", "boxes", "text", "survival"
 ]
-_DECLARATION = "_podium_metric"
+PARAMETERS: Mapping[str, type] = {"float": float, "int": int, "str": str, "bool": bool}
 
 KINDS_WITH_FACTS = ("class", "number", "probability", "survival")
 """Values of which a row keeps both sides, under the name of the value."""
 
 
-class OwnMetric(BaseModel):
+class OwnFigure(BaseModel):
+    """Direction, range and unit of one figure."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    direction: Literal["higher", "lower"]
+    title: str = ""
+    unit: str = ""
+    lowest: Number | None = None
+    highest: Number | None = None
+
+    def holds(self, value: float) -> bool:
+        """Whether a value is within the range."""
+        return (self.lowest is None or self.lowest <= value) and (self.highest is None or value <= self.highest)
+
+
+class OwnMetric(OwnFigure):
     """One metric as it is published.
 
     kind             its name in `[[metrics]]` [the function's]
@@ -37,25 +57,27 @@ class OwnMetric(BaseModel):
     worst            of a case without a usable prediction: "diagonal", or the worse end of the range [the latter]
     both_empty, prediction_empty, reference_empty
                      of a region without voxels [the function is called]
+    values, extra, parameters, figures
+                     of a metric of whole cases: the values that it sees, templates of organiser-only files, the keys of
+                     `[[metrics]]` with their types, and its figures where it has several
     code             SHA-256 of metrics.py: files that other code scored must not be ranked together
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
     kind: Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
     scope: Literal["case", "cohort"]
-    compares: Annotated[tuple[Compared, ...], Field(min_length=1)]
-    direction: Literal["higher", "lower"]
-    title: str = ""
-    unit: str = ""
-    lowest: Number | None = None
-    highest: Number | None = None
+    compares: tuple[Compared, ...] = ()
+    values: tuple[str, ...] = ()
+    extra: Mapping[str, str] = {}
+    parameters: Mapping[str, Literal["float", "int", "str", "bool"]] = {}
+    figures: Mapping[str, OwnFigure] = {}
     worst: Number | Literal["diagonal"] | None = None
     both_empty: WhereEmpty | None = None
     prediction_empty: WhereEmpty | None = None
     reference_empty: WhereEmpty | None = None
     code: str = ""
     function: Annotated[Function | None, Field(exclude=True, repr=False)] = None
+    of_case: Annotated[Function | None, Field(exclude=True, repr=False)] = None
+    prepare: Annotated[Function | None, Field(exclude=True, repr=False)] = None
 
     @property
     def is_of_regions(self) -> bool:
@@ -72,6 +94,8 @@ class OwnMetric(BaseModel):
     def _fits(self) -> Self:
         if "labels" in self.compares and not self.is_of_regions:
             raise ValueError("labels are compared region by region: a metric of labels compares nothing else")
+        if bool(self.compares) == bool(self.values):
+            raise ValueError("name the kinds that it compares, or the values that it sees")
         if self.scope == "cohort" and not set(self.compares) <= set(KINDS_WITH_FACTS):
             raise ValueError(f"a metric of all cases compares {', '.join(KINDS_WITH_FACTS)}: rows keep no other values")
         given = (self.both_empty, self.prediction_empty, self.reference_empty)
@@ -87,10 +111,6 @@ class OwnMetric(BaseModel):
         if isinstance(self.worst, float) and self.worst != getattr(self, end):
             raise ValueError(f"worst is {self.worst:g}, but other values can be worse: {end} must be the same number")
         return self
-
-    def holds(self, value: float) -> bool:
-        """Whether a value is within the range."""
-        return (self.lowest is None or self.lowest <= value) and (self.highest is None or value <= self.highest)
 
 
 def metric(  # noqa: PLR0913  (a declaration)
@@ -112,10 +132,45 @@ def metric(  # noqa: PLR0913  (a declaration)
     return _declared("case", **{name: value for name, value in locals().items() if value is not None})
 
 
+def case_metric(  # noqa: PLR0913  (a declaration)
+    *,
+    values: str | Sequence[str],
+    direction: Literal["higher", "lower"] | None = None,
+    figures: Sequence[str] | Mapping[str, Mapping[str, Any]] = (),
+    extra: Mapping[str, str] | None = None,
+    parameters: Mapping[str, type] | None = None,
+    kind: str | None = None,
+    title: str = "",
+    unit: str = "",
+    lowest: float | None = None,
+    highest: float | None = None,
+) -> Callable[[FunctionT], FunctionT]:
+    """Declare a function of whole cases. It returns one figure, or those in `figures` by name; each may have a
+    direction, range, unit and title of its own. See docs/own-metrics.md for the arguments that it may name."""
+    shared = {"direction": direction, "unit": unit, "lowest": lowest, "highest": highest}
+    own = figures if isinstance(figures, Mapping) else {name: dict[str, Any]() for name in figures}
+    named = {name: {**shared, **each} for name, each in own.items()}
+    shared["direction"] = direction or next((each["direction"] for each in named.values()), None)
+    given = {"values": values, "extra": extra or {}, "parameters": parameters or {}, "figures": named, "kind": kind}
+    return _declared(
+        "case", **{name: each for name, each in {**shared, **given, "title": title}.items() if each is not None}
+    )
+
+
+def prepare(function: FunctionT) -> FunctionT:
+    """Declare what runs once per reference and is kept for all teams: what it returns is `prepared`."""
+    PREPARED.append(function)
+    return function
+
+
 def cohort_metric(  # noqa: PLR0913  (a declaration)
     *,
-    compares: str | Sequence[str],
     direction: Literal["higher", "lower"],
+    compares: str | Sequence[str] = (),
+    of_case: Function | None = None,
+    values: str | Sequence[str] = (),
+    extra: Mapping[str, str] | None = None,
+    parameters: Mapping[str, type] | None = None,
     kind: str | None = None,
     title: str = "",
     unit: str = "",
@@ -123,28 +178,24 @@ def cohort_metric(  # noqa: PLR0913  (a declaration)
     highest: float | None = None,
 ) -> Callable[[FunctionT], FunctionT]:
     """Declare a function of all cases: `function(*, predictions, references)`, two lists in one order. A case without a
-    usable prediction has None among the predictions."""
+    usable prediction has None among the predictions. With `of_case`, a function like that of `case_metric` that returns
+    small numbers or lists: `function(facts)`, a list with one entry per case."""
     return _declared("cohort", **{name: value for name, value in locals().items() if value is not None})
 
 
-def _declared(scope: str, *, compares: str | Sequence[str], **given: Any) -> Callable[[FunctionT], FunctionT]:
+DECLARED: list[OwnMetric] = []
+PREPARED: list[Function] = []
+"""What the metrics.py that runs declares, bound to a name or not."""
+
+
+def _declared(scope: str, **given: Any) -> Callable[[FunctionT], FunctionT]:
+    for name in ("compares", "values"):
+        given[name] = (found,) if isinstance(found := given.get(name, ()), str) else tuple(found)
+    given["parameters"] = {name: kind.__name__ for name, kind in given.get("parameters", {}).items()}
+
     def declare(function: FunctionT) -> FunctionT:
-        declaration = OwnMetric.model_validate(
-            {
-                "kind": function.__name__,
-                "scope": scope,
-                "compares": (compares,) if isinstance(compares, str) else tuple(compares),
-                "function": function,
-                **given,
-            }
-        )
-        setattr(function, _DECLARATION, declaration)
+        about = {"kind": function.__name__, "scope": scope, "function": function, **given}
+        DECLARED.append(OwnMetric.model_validate(about))
         return function
 
     return declare
-
-
-def declaration_of(thing: object) -> OwnMetric | None:
-    """What a decorated function declares; None for everything else."""
-    found = getattr(thing, _DECLARATION, None)
-    return found if isinstance(found, OwnMetric) else None

@@ -16,7 +16,7 @@ CONTAINER = {
     "errors": set(),
     "figures": set(),
     "kernel": set(),
-    "own_metrics": set(),
+    "own_metrics": {"errors"},
     "packages": {"errors"},
     "metrics": {"figures"},
     "formulas": {"metrics"},

@@ -99,6 +99,10 @@ class RankOptions:
         "[newest]"
     )
     key: Path | None = option("FILE", "the organiser's secret key, which opens sealed rows")
+    ground_truth: Path | None = option(
+        "DIR",
+        "the challenge's folder, whose metrics.py is run: its figures of all cases then have intervals",
+    )
     scheme: Literal["official", "aggregate-then-rank", "rank-then-aggregate", "test-then-rank", "platform"] = choice(
         "how to rank: official: the challenge's own rule; aggregate-then-rank: by a statistic over cases "
         "(--statistic); rank-then-aggregate: by a statistic over the ranks in every case (--statistic); "
@@ -208,6 +212,7 @@ def _scheme(options: RankOptions) -> str:
 
 
 def _cohorts(options: RankOptions) -> "Sequence[Cohort[Any]]":
+    from podium.tools.ranking.documents import with_own_code
     from podium.tools.ranking.evaluations import cohorts_from
     from podium.tools.ranking.tables import TableOptions, is_score_table, read_score_table, table_cohorts
 
@@ -215,10 +220,11 @@ def _cohorts(options: RankOptions) -> "Sequence[Cohort[Any]]":
         for name in ("direction", "worst", "missing"):
             if getattr(options, name):
                 raise UsageError(f"--{name} belongs to a table of scores: a challenge declares its own metrics.")
-        return cohorts_from(options.paths, skip_broken=options.skip_broken, key=options.key, per_team=options.per_team)
+        found = cohorts_from(options.paths, skip_broken=options.skip_broken, key=options.key, per_team=options.per_team)
+        return found if options.ground_truth is None else [with_own_code(each, options.ground_truth) for each in found]
     if len(options.paths) > 1:
         raise UsageError("A table of scores is ranked alone: give one table, with all teams in it.")
-    for name in ("arena", "calibration", "skip_broken", "key", "per_team"):
+    for name in ("arena", "calibration", "skip_broken", "key", "per_team", "ground_truth"):
         if getattr(options, name):
             raise UsageError(f"--{name.replace('_', '-')} belongs to metrics.json files, not to a table of scores.")
     wanted = TableOptions(

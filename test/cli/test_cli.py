@@ -228,7 +228,7 @@ def test_a_broken_challenge_beside_it_does_not_matter(podium: Any, tmp_path: Pat
 
 
 RULES = {
-    'by = ["dice", "nsd"]\nmethod = "positions_by_case"': "teams are ranked by their positions in every case",
+    'by = ["dice", "nsd"]\nmethod = "positions_by_case"': "teams are ranked by single cases",
     'by = ["dice", "nsd"]\nmethod = "mean_of_positions"\nweights = [2, 1]': "the positions in its columns have",
     'by = ["dice", "nsd"]\nmethod = "mean_of_positions"': None,
     'by = "dice"': None,

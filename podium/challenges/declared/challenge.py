@@ -7,15 +7,17 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import replace
 from functools import partial
 from importlib import import_module
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from podium.challenges.board import title_of
 from podium.challenges.challenge import Challenge
 from podium.challenges.declared.catalogue.base import NO_REFERENCE, Declared, DeclaredCase, has_facts
-from podium.challenges.declared.catalogue.own import of_facts
+from podium.challenges.declared.catalogue.own import extra_files, of_facts
+from podium.challenges.declared.catalogue.whole_cases import WholeCaseMetric, prepare_own
 from podium.challenges.declared.files import (
     EMPTY_LISTS,
+    EXTRA,
     FACTS,
     ExpectedPrediction,
     Given,
@@ -48,7 +50,7 @@ from podium.challenges.ground_truth import (
 )
 from podium.challenges.pictures import Overlay, Picture
 from podium.challenges.samples import Asked, CaseSamples, Socket
-from podium.errors import ReaderDied, Refused, UsageError, did_you_mean
+from podium.errors import OwnMetricFailed, ReaderDied, Refused, UsageError, did_you_mean
 from podium.figures import Figures, put
 from podium.metrics.classification import class_codes, confusion
 from podium.metrics.declaration import CaseMetric, Scoreboard
@@ -74,9 +76,12 @@ _PACKAGES = {
 
 
 class ReferenceContent(dict[str, object]):
-    """The values of a reference, read, and `facts`, the case's row of cases.csv."""
+    """The values of a reference, read; `facts`, the case's row of cases.csv; for own metrics also organiser-only files
+    and what was prepared."""
 
     facts: Mapping[str, object] = {}
+    extra: Mapping[str, Path] = {}
+    prepared: object = None
 
 
 class DeclaredChallenge(Challenge[DeclaredTables, Sources, Sources, Mapping[str, object], DeclaredCase]):
@@ -127,7 +132,13 @@ class DeclaredChallenge(Challenge[DeclaredTables, Sources, Sources, Mapping[str,
 
     def sort_references(self, files: Sequence[SafeFile], problems: list[ReferenceProblem]) -> Mapping[str, Sources]:
         cases, ignore_case = self.cases.named_cases, bool(self.cases.ignore_case)
+        extra, files = extra_files(self.settings.own_metrics, files)
         found = sort_references(self.settings.values, files, problems, ignore_case=ignore_case, cases=cases)
+        for name, by_case in extra.items():
+            lacking = [case for case in found if case not in by_case]
+            what = f"A case has no file '{name}' for the challenge's own metrics."
+            problems += [ReferenceProblem(what=what, where=case) for case in lacking]
+            found = {case: {**each, EXTRA + name: by_case[case]} for case, each in found.items() if case in by_case}
         if self.cases.table is None:
             return found
         return {case: {**each, FACTS: Given(case, self.cases.facts_of(case))} for case, each in found.items()}
@@ -174,6 +185,13 @@ class DeclaredChallenge(Challenge[DeclaredTables, Sources, Sources, Mapping[str,
             number = content.facts.get(column)
             if not isinstance(number, int | float) or number <= 0:
                 raise Refused(f"cases.csv has no number above 0 of '{column}', which false positives are counted per.")
+        content.extra = {
+            name.removeprefix(EXTRA): source.path
+            for name, source in reference.items()
+            if name.startswith(EXTRA) and isinstance(source, SafeFile)
+        }
+        for own in self.settings.own_metrics[:1]:
+            content.prepared = prepare_own(own, self._case({}, content))
         return content
 
     def shapes(self, content: Mapping[str, object]) -> Shapes:
@@ -344,8 +362,23 @@ class DeclaredChallenge(Challenge[DeclaredTables, Sources, Sources, Mapping[str,
 
     def compare(self, prediction: Sources, expected: Mapping[str, object]) -> DeclaredCase:
         warnings: list[str] = []
-        found, refused = self.read(prediction, expected, warnings)
-        return replace(self._case(found, expected), warnings=warnings, refused=refused)
+        given, reasons = self.read(prediction, expected, warnings)
+        found, refused = {**given}, {**reasons}
+        case = self._case(found, expected)
+        for metric in self.settings.metrics:
+            if isinstance(metric.kind, WholeCaseMetric) and not self.lacks(case, metric.kind.own.values):
+                try:
+                    metric.kind.run(metric.settings, case)
+                except OwnMetricFailed:
+                    raise
+                except Refused as refusal:  # the organiser refuses what it sees
+                    for name in metric.kind.own.values:
+                        refused[name] = refusal
+                        del found[name]
+                    case = self._case(found, expected)
+        if not found:
+            raise _together([*refused.values()])
+        return replace(case, warnings=warnings, refused=refused)
 
     def missing_case(self, expected: Mapping[str, object]) -> DeclaredCase:
         return self._case({}, expected)
@@ -387,7 +420,7 @@ class DeclaredChallenge(Challenge[DeclaredTables, Sources, Sources, Mapping[str,
         *whole, missing = zip(*rows, strict=True)
         for each in (*whole, (missing[0], *whole[0][1:])):
             for code, metric, _ in own:
-                for name in metric.compared(self.values) if code.scope == "cohort" else ():
+                for name in metric.compared(self.values) if code.scope == "cohort" and code.compares else ():
                     calls.append(partial(of_facts, code, [row[name] for row in each if row[name] != NO_REFERENCE]))
         problems += _refusals(calls)
         return list({problem.partition(" raises ")[0]: problem for problem in reversed(problems)}.values())
@@ -420,7 +453,8 @@ class DeclaredChallenge(Challenge[DeclaredTables, Sources, Sources, Mapping[str,
 
     def _case(self, found: Mapping[str, object], expected: Mapping[str, object]) -> DeclaredCase:
         values = {name: Compared(prediction=found.get(name), reference=each) for name, each in expected.items()}
-        return DeclaredCase(values=values, facts=getattr(expected, "facts", {}))
+        about = {name: getattr(expected, name) for name in ("facts", "extra", "prepared") if hasattr(expected, name)}
+        return DeclaredCase(values=values, **about)
 
     # All cases and teams
 

@@ -65,6 +65,7 @@ class Unanswered:
 
 
 Sources = Mapping[str, Source | Given | Unanswered]  # of one case: by the name of the value
+EXTRA = "extra:"  # and a name: a file among the references that own metrics alone see
 FACTS = "cases.csv"  # beside the values of a reference: the case's row of that table
 
 

@@ -10,6 +10,8 @@ from typing import Any, Generic, TypeVar, get_args
 
 from podium.challenges import challenge_from_settings
 from podium.challenges.challenge import AnyChallenge
+from podium.challenges.ground_truth import METRICS_CODE
+from podium.challenges.loading import OWN_METRICS
 from podium.challenges.settings import KIND_NAMES
 from podium.errors import ConfigurationError, UsageError, listed
 from podium.figures import Figures, get, holds, leaves
@@ -156,6 +158,19 @@ def _cohort(files: Sequence[TeamFile], *, division: Mapping[str, str], notes: Se
     _refuse_cases(files)
     ordered = [by_team[team] for team in sorted(by_team)]
     return Cohort(challenge=challenge_of(files[0]), division=division, files=ordered, notes=notes)
+
+
+def with_own_code(cohort: Cohort[AnyChallenge], folder: Path) -> Cohort[AnyChallenge]:
+    """The cohort with the functions of the metrics.py in a challenge's folder, which is run: nothing else runs it here.
+    It must be the one that scored the files."""
+    content = cohort.files[0].content
+    own = type(cohort.challenge).tables_model.own_code(folder / METRICS_CODE).get(OWN_METRICS, ())
+    scored_by = {each["code"] for each in content.settings.get(OWN_METRICS, ())}
+    if {each.code for each in own} != scored_by or not own:
+        raise UsageError(f"{folder / METRICS_CODE} is not the code that scored {cohort.files[0].label}.")
+    settings = {**content.settings, OWN_METRICS: own}
+    notes = [*cohort.notes, f"{METRICS_CODE} of {folder} was run for figures of all cases in resamples."]
+    return replace(cohort, challenge=challenge_from_settings(content.challenge, content.kind, settings), notes=notes)
 
 
 def refuse_similar_names(teams: Iterable[str]) -> None:

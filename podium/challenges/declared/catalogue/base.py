@@ -10,6 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from pathlib import Path
 from typing import Any, Literal, TypedDict
 
 import numpy as np
@@ -33,10 +34,13 @@ Failed = Finite | Literal["worst", "empty", "diagonal"]
 @dataclass(kw_only=True)
 class DeclaredCase:
     """One case, compared: every value by its name, why predictions were refused, and the case's row of cases.csv with
-    numbers as numbers."""
+    numbers as numbers; for own metrics organiser-only files, what was prepared, and what they have returned."""
 
     values: Mapping[str, Compared[Any, Any]]
     facts: Mapping[str, Any] = field(default_factory=dict)
+    extra: Mapping[str, Path] = field(default_factory=dict)
+    prepared: Any = None
+    own: dict[str, Any] = field(default_factory=dict)
     warnings: Sequence[str] = ()
     refused: Mapping[str, Refused] = field(default_factory=dict)
 

@@ -7,11 +7,11 @@ import hashlib
 import logging
 import math
 import traceback
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,15 +26,18 @@ from podium.challenges.declared.catalogue.base import (
     MetricKind,
 )
 from podium.challenges.declared.catalogue.regions import FORMULA, RegionFigure, RegionMetric, RegionPair
-from podium.challenges.declared.values import AnyValueKind, ContinuousImage, array_spacing
+from podium.challenges.declared.values import VALUE_KINDS, AnyValueKind, ContinuousImage, array_spacing
 from podium.challenges.ground_truth import METRICS_CODE
 from podium.errors import ConfigurationError, OwnMetricFailed, Refused, first_problem
 from podium.kernel import deadline
 from podium.metrics import Floats
 from podium.metrics.declaration import Figure
-from podium.own_metrics import KINDS_WITH_FACTS, OwnMetric, declaration_of
+from podium.own_metrics import DECLARED, KINDS_WITH_FACTS, PREPARED, OwnFigure, OwnMetric
+from podium.pairing import Template
+from podium.readers.files import SafeFile
 
 LOG = logging.getLogger(__name__)
+Found = TypeVar("Found")
 _IMPORT_SECONDS = 120.0  # of metrics.py, with the packages that it imports
 
 
@@ -51,6 +54,8 @@ def load_own_metrics(path: Path) -> Sequence[OwnMetric]:
         raise ConfigurationError(f"{path.name} cannot be read: {error.strerror}.", detail=str(path)) from None
     module = ModuleType("podium_challenge_metrics")
     module.__file__ = str(path)
+    DECLARED.clear()
+    PREPARED.clear()
     try:
         with deadline(_IMPORT_SECONDS):
             exec(compile(source, str(path), "exec"), module.__dict__)  # noqa: S102  (the organiser's own code)
@@ -62,10 +67,10 @@ def load_own_metrics(path: Path) -> Sequence[OwnMetric]:
     except (Exception, SystemExit) as error:  # whatever the organiser's code raises
         raise _refusal(path, error, f"it raises {_named(error)}") from None
     digest = hashlib.sha256(source).hexdigest()
-    declared = [found for thing in vars(module).values() if (found := declaration_of(thing)) is not None]
-    if not declared:
+    if not DECLARED:
         raise ConfigurationError(f"{path.name} declares no metric; decorate its functions.", detail=str(path))
-    return [each.model_copy(update={"code": digest}) for each in dict.fromkeys(declared)]
+    code = {"code": digest, "prepare": PREPARED[-1] if PREPARED else None}
+    return [each.model_copy(update=code) for each in DECLARED]
 
 
 def _refusal(path: Path, error: BaseException, words: str) -> ConfigurationError:
@@ -85,12 +90,30 @@ def _named(error: BaseException) -> str:
     return f"{type(error).__name__}: {error}".removesuffix(": ")
 
 
+def extra_files(
+    metrics: Sequence[OwnMetric], files: Sequence[SafeFile]
+) -> tuple[Mapping[str, Mapping[str, SafeFile]], Sequence[SafeFile]]:
+    """The files among the references that own metrics alone see, by name and case; and the other files."""
+    templates = {name: Template(text) for each in metrics for name, text in each.extra.items()}
+    found: dict[str, dict[str, SafeFile]] = {name: {} for name in templates}
+    for file in files:
+        for name, template in templates.items():
+            if (matched := template.match(file.name)) is not None:
+                found[name][matched[0]] = file
+    taken = {file for by_case in found.values() for file in by_case.values()}
+    return found, [file for file in files if file not in taken]
+
+
 def own_kind(own: OwnMetric) -> MetricKind:
     """The kind of metric that this declaration makes."""
+    if own.values:
+        from podium.challenges.declared.catalogue.whole_cases import whole_case_kind
+
+        return whole_case_kind(own, tuple(VALUE_KINDS))
     shared: dict[str, Any] = {"name": own.kind, "definition": f"{own.kind} of the challenge's metrics.py"}
     if own.scope != "cohort" and own.is_of_regions:
         return RegionMetric(**shared, figures={"": _region_figure(own)})
-    shared |= {"compares": own.compares, "figure": Figure(**_range(own))}
+    shared |= {"compares": own.compares, "figure": figure_of(own, title_of(own.kind))}
     if own.scope == "cohort":
         return CohortValueMetric(**shared, compute=lambda cohort: _of_all(own, cohort))
     worst = own.worst_value
@@ -99,18 +122,20 @@ def own_kind(own: OwnMetric) -> MetricKind:
         **shared,
         compute=lambda case, value, _: _of_values(own, case, value),
         worst=lambda _, __: worst,
+        has_unit=False,
         reveals_reference=bool({*KINDS_WITH_FACTS} & {*own.compares}),
     )
 
 
-def _range(own: OwnMetric) -> dict[str, Any]:
-    return {
-        "title": own.title or title_of(own.kind),
-        "direction": own.direction,
-        "lowest": -math.inf if own.lowest is None else own.lowest,
-        "highest": math.inf if own.highest is None else own.highest,
-        "unit": own.unit,
-    }
+def figure_of(own: OwnFigure, title: str) -> Figure:
+    """What the declaration says of a figure; by default with this title and without a bound."""
+    return Figure(
+        title=own.title or title,
+        direction=own.direction,
+        lowest=-math.inf if own.lowest is None else own.lowest,
+        highest=math.inf if own.highest is None else own.highest,
+        unit=own.unit,
+    )
 
 
 def _region_figure(own: OwnMetric) -> RegionFigure[Any]:
@@ -118,30 +143,43 @@ def _region_figure(own: OwnMetric) -> RegionFigure[Any]:
     policies: dict[str, Any] = {
         each: FORMULA if (given := getattr(own, each)) is None else given for each in emptinesses
     }
-    return RegionFigure(**_range(own), compute=lambda pair, _: _of_region(own, pair), worst=own.worst_value, **policies)
+    figure = figure_of(own, title_of(own.kind))
+    return RegionFigure(
+        title=figure.title,
+        **figure.scale,
+        compute=lambda pair, _: _of_region(own, pair),
+        worst=own.worst_value,
+        **policies,
+    )
 
 
-def _called(own: OwnMetric, **arguments: Any) -> float | None:
-    """What the organiser's function returns: a finite number within its range, or None.
+def checked_figure(own: OwnFigure, found: Any) -> float | None:
+    """A finite number within its range, or None. NaN is an error too: a submission that provokes 0 / 0, say by an empty
+    mask, must not drop out of the mean."""
+    value = None if found is None else float(found)
+    if value is not None and not (math.isfinite(value) and own.holds(value)):
+        raise ValueError(f"its value is {value}, outside of its declared range")
+    return value
 
-    Anything else is an error that fails the case. NaN is an error too: a submission that provokes 0 / 0, say by an
-    empty mask, must not drop out of the mean. The reason is for the organiser alone.
-    """
-    if own.function is None:
-        raise KeyError(own.kind)  # as for a row without the facts: it cannot be computed again
+
+def call_own(own: OwnMetric, compute: Callable[[], Found]) -> Found:
+    """What the organiser's code gives. An error of it fails the case, and its reason is for the organiser alone;
+    `Refused` is for the participant."""
     try:
-        found = own.function(**arguments)
-        value = None if found is None else float(found)
-        if value is not None and not (math.isfinite(value) and own.holds(value)):
-            raise ValueError(f"its value is {value}, outside of its declared range")
-    except MemoryError:
-        raise  # of a prediction that is too large
+        return compute()
+    except (MemoryError, Refused):
+        raise  # of a prediction that is too large, or that the organiser refuses
     except (Exception, SystemExit) as error:  # whatever the organiser's code raises
         raise OwnMetricFailed(
             f"The challenge's own metric '{own.kind}' raised {type(error).__name__}",
             detail=_sentence(METRICS_CODE, error, f"the metric '{own.kind}' raises {_named(error)}"),
         ) from error
-    return value
+
+
+def _called(own: OwnMetric, **arguments: Any) -> float | None:
+    if (function := own.function) is None:
+        raise KeyError(own.kind)  # as for a row without the facts: it cannot be computed again
+    return call_own(own, lambda: checked_figure(own, function(**arguments)))
 
 
 def _of_region(own: OwnMetric, pair: RegionPair) -> float | None:
@@ -166,8 +204,15 @@ def _of_all(own: OwnMetric, cohort: CohortFacts) -> Floats:
 
 
 def _of_drawn(own: OwnMetric, cohort: CohortFacts, drawn: NDArray[np.int64]) -> float:
+    return drawn_figure(own, lambda: of_facts(own, [cohort.facts[number] for number in drawn]))
+
+
+def drawn_figure(own: OwnMetric, compute: Callable[[], Any]) -> float:
+    """A figure of all cases: NaN where it has no value, or the organiser's code fails."""
+    if own.function is None:
+        raise KeyError(own.kind)
     try:
-        found = of_facts(own, [cohort.facts[number] for number in drawn])
+        found = call_own(own, lambda: checked_figure(own, compute()))
     except (Refused, MemoryError) as error:  # no submission may lose its other figures over it
         reason = _named(error.__cause__ or error)
         LOG.info("undefined: the metric '%s' of metrics.py failed over all cases: %s", own.kind, reason)
