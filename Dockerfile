@@ -18,6 +18,11 @@ COPY scripts/requirements.lock scripts/install-torch.sh ./
 ARG TORCH_INDEX
 RUN PIP_REPORT=/build/torch.json ./install-torch.sh /opt/venv/bin/python
 RUN pip install --quiet --no-deps --require-hashes --only-binary :all: --report packages.json --requirement requirements.lock
+# What only [outputs] with "report" needs: ./build.sh --with report.
+COPY scripts/requirements-dev.lock ./
+ARG WITH=""
+RUN [ "$WITH" != report ] || { sed -n '/^vl-convert-python==/,/[^\\]$/p' requirements-dev.lock > with.lock \
+ && pip install --quiet --no-deps --require-hashes --only-binary :all: --report with.json --requirement with.lock; }
 # Headers, tests, compilers of models and installers: a third of the environment, none of it read while scoring. torch
 # refuses to start without torch_shm_manager, so that one stays.
 RUN cd /opt/venv/lib/python3.11/site-packages \
@@ -57,7 +62,7 @@ ARG BASE
 ARG BASE_DIGEST="unknown"
 ARG PODIUM_VERSION="unversioned"
 RUN python /build/sbom.py --base $BASE --digest $BASE_DIGEST --version $PODIUM_VERSION --debian /build/status \
-    /build/torch.json /build/packages.json > /opt/sbom.cdx.json
+    /build/torch.json /build/packages.json $(find /build -name with.json) > /opt/sbom.cdx.json
 
 FROM scratch
 COPY --from=root /srv/root /

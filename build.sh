@@ -5,7 +5,7 @@ cd "$(dirname "$0")"
 
 usage() {
   cat <<'TEXT'
-usage: ./build.sh [CHALLENGE] [--api exec|invoke]
+usage: ./build.sh [CHALLENGE] [--api exec|invoke] [--with report]
 
 Builds podium-evaluation:<version> with every challenge in ground-truth/, or podium-evaluation-CHALLENGE:<version>
 with the ground truth of that challenge alone. TORCH_INDEX and the proxy variables are passed on to the build.
@@ -16,22 +16,26 @@ The digest that was used is in the image's labels and in its SBOM.
 --api says how the platform runs the image. exec, the default, starts it for every submission. invoke starts a web
 server on port 4743 (GET /health, POST /invoke) that waits for submissions; the version in its tag ends in -invoke.
 
+--with report adds the package that draws reports, which [outputs] with "report" needs.
+
 Settings and references are checked first, with `podium check` of .venv or PATH; PODIUM_SKIP_CHECK=1 skips that.
 TEXT
 }
 die() { echo "build.sh: $*" >&2; exit 2; }
 
 [[ ${1:-} == -h || ${1:-} == --help ]] && { usage; exit 0; }
-challenge='' api=exec
+challenge='' api=exec with=''
 while (($#)); do
   case $1 in
     --api) (($# >= 2)) || { usage >&2; exit 2; }; api=$2; shift ;;
+    --with) (($# >= 2)) || { usage >&2; exit 2; }; with=$2; shift ;;
     -*) usage >&2; exit 2 ;;
     *) [[ -z $challenge ]] || { usage >&2; exit 2; }; challenge=$1 ;;
   esac
   shift
 done
 [[ $api == exec || $api == invoke ]] || die "--api is exec or invoke, not '$api'."
+[[ -z $with || $with == report ]] || die "--with is report, not '$with'."
 available=()
 for file in ground-truth/*/challenge.toml; do
   [[ -f $file ]] && available+=("$(basename "$(dirname "$file")")")
@@ -47,6 +51,8 @@ architecture=$(docker version --format '{{.Server.Arch}}' 2>/dev/null) || die "n
 baked=("${available[@]}")
 [[ -z $challenge ]] || baked=("$challenge")
 for name in "${baked[@]}"; do
+  ! grep -Eqs '^ *"[^"]+" *= *"report"' "ground-truth/$name/challenge.toml" || [[ $with == report ]] ||
+    die "[outputs] of $name has a report: build with --with report."
   [[ -d ground-truth/$name/references ]] || continue
   link=$(find "ground-truth/$name/references/" -type l -print -quit)
   [[ -z $link ]] || die "$link is a symbolic link, which the evaluation refuses; put the file itself there."
@@ -86,7 +92,7 @@ for name in "${baked[@]}"; do cp -RL "ground-truth/$name" "$context/ground-truth
 chmod -R u=rwX,go=rX "$context"
 
 arguments=(--tag "$tag" --build-arg "PODIUM_CHALLENGE=$challenge" --build-arg "PODIUM_VERSION=$version"
-  --build-arg "PODIUM_API=$api" --build-arg "BASE=$base" --build-arg "BASE_DIGEST=${digest##*@}")
+  --build-arg "PODIUM_API=$api" --build-arg "WITH=$with" --build-arg "BASE=$base" --build-arg "BASE_DIGEST=${digest##*@}")
 [[ $architecture == amd64 ]] || arguments+=(--platform linux/amd64)   # what the platform runs
 for variable in TORCH_INDEX http_proxy https_proxy no_proxy HTTP_PROXY HTTPS_PROXY NO_PROXY; do
   [[ -z ${!variable:-} ]] || arguments+=(--build-arg "$variable")

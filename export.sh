@@ -5,7 +5,7 @@ cd "$(dirname "$0")"
 
 usage() {
   cat <<'TEXT'
-usage: ./export.sh [CHALLENGE] [--api exec|invoke] [--reproducible]
+usage: ./export.sh [CHALLENGE] [--api exec|invoke] [--with report] [--reproducible]
 
 Runs build.sh, which checks the ground truth first (PODIUM_SKIP_CHECK=1 skips that), and writes to dist/
   <image>_<version>.tar.gz               the image, for the phase's evaluation method

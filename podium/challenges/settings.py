@@ -356,6 +356,11 @@ class SealedSettings(Settings):
         return key
 
 
+OutputKind = Literal["chart", "cases", "report", "sealed"]
+_ENDINGS: Mapping[str, str] = {"chart": ".json", "cases": ".csv", "report": ".pdf", "sealed": ".json"}
+OutputName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]  # beside metrics.json
+
+
 # The tables that every kind has.
 
 
@@ -471,10 +476,22 @@ class Tables(Settings):
 
     cases: CasesSettings = CasesSettings()
     sealed: Annotated[SealedSettings, Field(exclude=True)] = SealedSettings()
+    outputs: Annotated[Mapping[OutputName, OutputKind], Field(exclude=True)] = {}
     figures: Mapping[FigureName, FigureSettings] = {}
     case_figures: Mapping[FigureName, FigureSettings] = {}
     leaderboard: LeaderboardSettings = LeaderboardSettings()
     ranking: RankingSettings | None = None
+
+    @field_validator("outputs")
+    @classmethod
+    def _can_be_written(cls, outputs: Mapping[str, str], info: ValidationInfo) -> Mapping[str, str]:
+        for name, kind in outputs.items():
+            if not name.endswith(_ENDINGS[kind]) or name == "metrics.json":
+                raise ValueError(f"'{name}' is no name for \"{kind}\": it ends with {_ENDINGS[kind]}")
+        sealed = info.data.get("sealed")
+        if "sealed" in outputs.values() and isinstance(sealed, SealedSettings) and sealed.public_key is None:
+            raise ValueError('"sealed" needs public_key in [sealed]')
+        return outputs
 
     @classmethod
     def own_code(cls, path: Path) -> Mapping[str, Any]:  # noqa: ARG003  (only declared challenges have it)

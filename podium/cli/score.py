@@ -4,6 +4,7 @@ import sys
 from collections.abc import Mapping
 from contextlib import redirect_stdout
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Literal
 
@@ -135,7 +136,8 @@ def _evaluate_on_platform(options: EvaluateOptions, given: Mapping[str, Path]) -
         return evaluate_for_medperf(**volumes, rules=rules, challenge=challenge, executor=executor)
     from podium import evaluation
 
-    return evaluation.evaluate(
+    evaluate_submission = partial(
+        evaluation.evaluate,
         submission=given["input"],
         output=given["output"],
         ground_truth=rules,
@@ -143,6 +145,12 @@ def _evaluate_on_platform(options: EvaluateOptions, given: Mapping[str, Path]) -
         executor=executor,
         isolation=options.isolation,
     )
+    folder = evaluation.find_challenge(rules, challenge)
+    if "outputs" not in folder.file.tables:
+        return evaluate_submission()
+    from podium.tools.report.outputs import with_outputs
+
+    return with_outputs(folder, given["output"], evaluate_submission)
 
 
 def _evaluate_on_orca(options: EvaluateOptions, given: Mapping[str, Path]) -> int:

@@ -158,7 +158,9 @@ def result(code: int, run: Run, waits: int) -> str:
     streams = {name: list(lines) for name, lines in run.streams.items()}
     for lines in run.streams.values():
         lines.clear()
-    uploaded = (OUTPUT / "metrics.json").read_text() if code in {0, 201} and not run.problems else None
+    is_kept = code in {0, 201} and not run.problems
+    uploaded = (OUTPUT / "metrics.json").read_text() if is_kept else None
+    others = sorted(path.name for path in OUTPUT.iterdir() if path.name != "metrics.json") if is_kept else []
     emptied(OUTPUT)
     return json.dumps(
         {
@@ -166,6 +168,7 @@ def result(code: int, run: Run, waits: int) -> str:
             "lines": {name: len(lines) for name, lines in streams.items()},
             **{name: lines[-KEPT_LINES[name] :] for name, lines in streams.items()},
             "metrics": uploaded,
+            "other_outputs": others,
             "problems": run.problems,
             "waits": waits,
         }

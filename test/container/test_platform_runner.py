@@ -104,6 +104,18 @@ def test_the_web_server_makes_of_every_task_what_the_program_makes_of_it(
     assert invoked["1"] == invoked["4"] != invoked["2"]
 
 
+def test_declared_outputs_are_uploaded_with_metrics_json(image: str, tmp_path: Path) -> None:
+    truth = shutil.copytree(ROOT / "ground-truth/carotid", tmp_path / "uploaded/carotid")
+    with (truth / "challenge.toml").open("a") as stream:
+        stream.write('\n[outputs]\n"result-chart.json" = "chart"\n"cases.csv" = "cases"\n')
+    for team in ("aorta", "dropout"):
+        shutil.copytree(SAMPLES / "carotid" / team, tmp_path / "tasks" / team)
+    volume = f"--volume={tmp_path / 'uploaded'}:/opt/ml/input/data/ground_truth:ro"
+    for run in run_as_platform(image, tmp_path / "tasks", tmp_path / "results", "carotid", volume).values():
+        assert (run["code"], run["problems"]) == (0, [])
+        assert run["other_outputs"] == ["cases.csv", "result-chart.json"]
+
+
 def test_what_native_libraries_print_is_not_on_the_streams(image: str, tmp_path: Path) -> None:
     """One byte that is not UTF-8 would cost the result: metrics.py writes as a library in C would, in the main process
     and in workers."""

@@ -259,7 +259,7 @@ def ranking_csv(ranking: Ranking) -> str:
     worst = claims.worst_groups if claims else nothing
     columns: list[CsvColumn] = [
         ("rank", [team.rank for team in teams]),
-        ("team", [_csv_safe(team.name) for team in teams]),
+        ("team", [csv_safe(team.name) for team in teams]),
         ("score", [team.score for team in teams]),
         *_ends("score_", [team.score_interval for team in teams]),
         ("group", [team.group for team in teams]),
@@ -270,24 +270,24 @@ def ranking_csv(ranking: Ranking) -> str:
         ("probability_ahead_of_next", [each and each.probability_ahead for each in following]),
         *((name, [each and getattr(each, name) for each in following]) for name in _OF_CLAIMS),
         *_ends("rank_by_tests_", claims.rank_intervals if claims else nothing),
-        ("worst_group", [each and _csv_safe(each.group) for each in worst]),
+        ("worst_group", [each and csv_safe(each.group) for each in worst]),
         ("worst_group_gap", [each and each.gap for each in worst]),
         *((name, [getattr(team, name) for team in teams]) for name in ("expected", *get_args(Status))),
     ]
     for column in ranking.columns:
         columns.append((f"aggregates.{column.path}", column.values))
         columns += _ends(f"aggregates.{column.path}.", column.intervals) if column.intervals else ()
-    return _csv([*columns, *((f"rank.{scheme.scheme}", scheme.ranks) for scheme in ranking.schemes)])
+    return csv_text([*columns, *((f"rank.{scheme.scheme}", scheme.ranks) for scheme in ranking.schemes)])
 
 
 def consensus_csv(result: Consensus) -> str:
     """One line per team: its rank, the interval of the rank, the mean rank, the place in the Kemeny order, and the rank
     in every task."""
     teams, nothing = result.teams, (None,) * len(result.teams)
-    return _csv(
+    return csv_text(
         [
             ("rank", result.consensus_ranks),
-            ("team", [_csv_safe(team) for team in teams]),
+            ("team", [csv_safe(team) for team in teams]),
             ("mean_rank", result.mean_ranks),
             *_ends("mean_rank_", result.mean_rank_intervals or nothing),
             *_of_bootstrap(result.stability, len(teams)),
@@ -297,7 +297,7 @@ def consensus_csv(result: Consensus) -> str:
     )
 
 
-def _csv(columns: Sequence[CsvColumn]) -> str:
+def csv_text(columns: Sequence[CsvColumn]) -> str:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(name for name, _ in columns)
@@ -316,6 +316,6 @@ def _of_bootstrap(stability: Stability | None, teams: int) -> list[CsvColumn]:
     return [*_ends("rank_", stability.rank_intervals if stability else nothing), ("win_probability", wins)]
 
 
-def _csv_safe(name: str) -> str:
+def csv_safe(name: str) -> str:
     """A team may be called =HYPERLINK(...): spreadsheets must read its name as text."""
     return f"'{name}" if name.startswith(("=", "+", "-", "@", "\t", "\r")) else name

@@ -176,12 +176,12 @@ def write_report(report: Report, path: Path) -> None:
             folder.mkdir(exist_ok=True)
             svg = plain_colours(exhibit.svg)
             (folder / f"{exhibit.name}.svg").write_text(svg, encoding="utf-8", newline="\n")
-            (folder / f"{exhibit.name}.pdf").write_bytes(_pdf(svg))
+            (folder / f"{exhibit.name}.pdf").write_bytes(pdf_of(svg))
     except OSError as error:
         raise UsageError(f"The figures cannot be written to {folder}: {error.strerror}.") from None
 
 
-def _pdf(svg: str) -> bytes:
+def pdf_of(svg: str) -> bytes:
     """Resources are listed in the order of a hash map, another in every run: they are sorted, which moves no offset in
     the file. PDFs with one font then have the same bytes in every run; with two fonts, their order varies."""
     import vl_convert
