@@ -222,7 +222,8 @@ def _listed(value: Any) -> str:
 class CasesSettings(Settings):
     """The `[cases]` table.
 
-    input        the input whose image or file name is the case [the published one]
+    input        the input whose image or file name is the case, or one for every interface of the phase, of which the
+                 first that a job has counts [the published one]
     ignore_case  compare case names without regard to upper and lower case [as published]
     table        a CSV file beside challenge.toml with facts about cases, by the column `case`
     groups       columns of the table, or a pattern over case names with a part named `group`; figures are then also
@@ -231,7 +232,7 @@ class CasesSettings(Settings):
                  are not independent
     """
 
-    input: Slug | None = None
+    input: Slug | Annotated[tuple[Slug, ...], Field(min_length=1)] | None = None
     ignore_case: bool | None = None
     table: Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_-]+\.csv$")] | None = None
     groups: Annotated[str, Field(max_length=1000)] | Annotated[tuple[Text, ...], Field(min_length=1)] | None = None
@@ -252,6 +253,11 @@ class CasesSettings(Settings):
         if info.data.get("table", "wrong") is None and _columns_in(given):
             raise ValueError("it names a column, so 'table' must name the file that has it")
         return given
+
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        """The inputs that may name a case; none where the published ones do."""
+        return (self.input,) if isinstance(self.input, str) else self.input or ()
 
     @property
     def named_cases(self) -> Collection[str]:

@@ -118,7 +118,7 @@ class DeclaredChallenge(Challenge[DeclaredTables, Sources, Sources, Mapping[str,
         texts = any(str(template).lower().endswith(".txt") for template in templates)
         return Layout(
             outputs=tuple(dict.fromkeys(value.socket for value in values if value.socket is not None)),
-            inputs=(self.cases.input,) if self.cases.input is not None else (),
+            inputs=self.cases.inputs,
             files=tuple(templates),
             tables=tables,
             beside=(TIMING_FILE,) if self.settings.time is not None else (),

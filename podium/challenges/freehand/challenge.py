@@ -74,7 +74,7 @@ class FreehandChallenge(Challenge[FreehandTables, FreehandPrediction, FreehandRe
         self.grid = self.settings.grid
         self.layout = Layout(
             outputs=(self.settings.sockets.fields,),
-            inputs=(self.cases.input,) if self.cases.input else (),
+            inputs=self.cases.inputs,
             any_input=self.cases.input is None,
             files=(
                 *(Template(f"{{case}}.{ending}") for ending in ("h5", "hdf5", "npz")),

@@ -85,7 +85,7 @@ class LesionsChallenge(Challenge[LesionsTables, LesionsPrediction, SafeFile, Les
         self._repeats = self.settings.missing_steps == "repeat"
         self.layout = Layout(
             outputs=(self.settings.sockets.segmentation,),
-            inputs=(self.cases.input,) if self.cases.input else _CASE_INPUTS,
+            inputs=self.cases.inputs or _CASE_INPUTS,
             files=(Template("{case}/iter_{step}.{extension}"),),
             words="<case>/iter_<k>.nii.gz or <case>/iter_<k>.mha",
             ignored=(".json", ".png", ".txt", ".log", ".md", ".md5", ".sha256"),  # scribbles, pictures, notes

@@ -44,7 +44,7 @@ class ReportsChallenge(Challenge[ReportsTables, Source, SafeFile, str, ReportsCa
         self.settings = tables.reports
         self.layout = Layout(
             outputs=(self.settings.sockets.report,),
-            inputs=(self.cases.input or _CASE_INPUT,),
+            inputs=self.cases.inputs or (_CASE_INPUT,),
             any_input=self.cases.input is None,
             files=(Template("{case}.txt"), Template("{case}.json")),
             tables={ALL_IN_JSON: table_entries, ALL_IN_CSV: table_entries},

@@ -82,8 +82,10 @@ def write_predictions(folder: Path, files: Files, *, spacing: tuple[float, ...] 
     return folder
 
 
-def write_jobs(folder: Path, *, socket_in: str, jobs: Mapping[str, Mapping[str, Any]]) -> Path:
-    """A submission of jobs: by case, the output of every socket (an array is an image, the rest is JSON)."""
+def write_jobs(folder: Path, *, socket_in: str | Mapping[str, str], jobs: Mapping[str, Mapping[str, Any]]) -> Path:
+    """A submission of jobs: by case, the output of every socket (an array is an image, the rest is JSON). The input may
+    be another one for every case."""
+    inputs = dict.fromkeys(jobs, socket_in) if isinstance(socket_in, str) else socket_in
     listed = []
     for number, (case, outputs) in enumerate(jobs.items()):
         written = []
@@ -97,7 +99,7 @@ def write_jobs(folder: Path, *, socket_in: str, jobs: Mapping[str, Mapping[str, 
         listed.append(
             {
                 "pk": f"job-{number}",
-                "inputs": [{"socket": {"slug": socket_in}, "image": {"name": f"{case}.mha"}}],
+                "inputs": [{"socket": {"slug": inputs[case]}, "image": {"name": f"{case}.mha"}}],
                 "outputs": written,
                 "status": "Succeeded",
                 "exec_duration": "PT10S",
