@@ -278,6 +278,24 @@ def expanded(node: Node, matching: Callable[[str], Sequence[str]]) -> Node:
     return Operation(node.operator, tuple(arguments))
 
 
+def weighted_sum(node: Node) -> dict[str, float]:
+    """The weight of every name in a sum such as `0.4 * dice + 0.6 * nsd`; empty for another formula."""
+    match node:
+        case str():
+            return {node: 1.0}
+        case Operation("*", (float(weight), str(name))) | Operation("*", (str(name), float(weight))):
+            return {name: weight}
+        case Operation("+", (one, other)):
+            first, second = weighted_sum(one), weighted_sum(other)
+            return first | second if first and second and not first.keys() & second.keys() else {}
+    return {}
+
+
+def titled(text: str, titles: Mapping[str, str]) -> str:
+    """A formula with titles instead of names, for people."""
+    return _TOKEN.sub(lambda token: titles.get(token[0], token[0]), text)
+
+
 def evaluated(node: Node, values: Mapping[str, Floats], *, exclude: bool = False) -> Floats:
     """The formula's value on numbers or on replicates: NaN where something that it needs has none, infinite where the
     arithmetic has no result. With `exclude`, means, minima and maxima leave out what has no value."""

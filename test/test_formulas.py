@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podium.formulas import FormulaError, Known, compute, evaluated, known_of, parse
+from podium.formulas import FormulaError, Known, compute, evaluated, known_of, parse, titled, weighted_sum
 
 VALUES = {"a": 2.0, "b.mean": 3.0, "dice.long_plaque": 0.5, "zero": 0.0}
 
@@ -261,3 +261,20 @@ def test_what_is_left_out_of_replicates_is_left_out_of_numbers(rows: list[list[f
         for value, row in zip(found, rows, strict=True):
             defined = [number for number in row if not math.isnan(number)]
             assert value == pytest.approx(literal(defined) if defined else NAN, nan_ok=True)
+
+
+@pytest.mark.parametrize(
+    ("text", "weights"),
+    [
+        ("0.4 * dice + nsd.mean * 0.6", {"dice": 0.4, "nsd.mean": 0.6}),
+        ("dice + 0.5 * nsd + f1", {"dice": 1.0, "nsd": 0.5, "f1": 1.0}),
+        ("dice + dice", {}),
+        ("(dice + nsd) / 2", {}),
+    ],
+)
+def test_the_weights_of_a_sum(text: str, weights: dict[str, float]) -> None:
+    assert weighted_sum(parse(text)) == weights
+
+
+def test_a_formula_for_people_has_titles() -> None:
+    assert titled("(dice.mean + min(nsd, 1)) / 2", {"dice.mean": "Dice", "nsd": "NSD"}) == "(Dice + min(NSD, 1)) / 2"

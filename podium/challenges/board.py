@@ -28,6 +28,8 @@ from podium.formulas import (
     known_of,
     names_in,
     parse,
+    titled,
+    weighted_sum,
 )
 from podium.metrics import Floats
 from podium.metrics.aggregation import formula_value
@@ -92,6 +94,7 @@ class RankingRule:
     division      a setting whose values are ranked separately, such as a regime: files may differ in it
     lower_bound   a figure below `aggregates`: the only criterion without its doubtful part; where it gives another
                   order, the ranking says so first
+    terms         what the score adds up, with weights and titles, where its formula is such a sum
     doubts        figures below `aggregates` that count what is doubtful, each with its name in a sentence
     limits        figures below `aggregates` that are 1 for a team beyond a limit, and absent where that is not known,
                   each with the limit's name in a sentence; the ranking names these teams
@@ -107,6 +110,7 @@ class RankingRule:
     division: str | None = None
     finalists: int | None = None
     lower_bound: str | None = None
+    terms: tuple[Criterion, ...] = ()
     doubts: tuple[tuple[str, str], ...] = ()
     limits: Mapping[str, str] = field(default_factory=dict)
 
@@ -427,12 +431,14 @@ def _rule(ranking: RankingRule, board: Scoreboard[Any], names: _Names) -> Rankin
         return ranking
     weights = settings.weights if settings.weights and len(settings.weights) == len(parts) else (1.0,) * len(parts)
     part_of = [number for number, each in enumerate(parts) for _ in each]
-    figures = names.tables.figures
-    described = [
-        f"{each.title} = {figures[each.path].formula.text}" if each.path in figures else each.title for each in criteria
-    ]
+    described = []
+    terms: tuple[Criterion, ...] = ()
+    for each in criteria:
+        words, terms = _described(each.path, names)
+        described.append(f"{each.title} = {words}" if words else each.title)
     return RankingRule(
         words=_words(_in_parts(described, part_of), settings),
+        terms=terms if len(criteria) == 1 and not by_case else (),
         criteria=tuple(
             replace(each, weight=weights[part], decimals=settings.round, part=part)
             for each, part in zip(criteria, part_of, strict=True)
@@ -493,6 +499,22 @@ def _leaderboard(board: Scoreboard[Any], ranking: RankingRule, names: _Names) ->
         "headline": short if tables.ranking is not None else board.headline,
         "ranked": criteria if len(criteria) > 1 and not ranking.by_case else board.ranked,
     }
+
+
+def _described(path: str, names: _Names) -> tuple[str, tuple[Criterion, ...]]:
+    """The formula of a figure with titles instead of names, and its terms where it is a sum with weights."""
+    if path not in names.tables.figures:
+        return "", ()
+    formula = names.tables.figures[path].formula
+    found = {name: each for name in names_in(formula.node) if (each := names.known.find(name))}
+    weights = weighted_sum(formula.node)
+    if not weights:
+        return titled(formula.text, {name: each.title for name, each in found.items()}), ()
+    terms = tuple(
+        Criterion(path=each.path, title=each.title, direction=each.direction, weight=weights[name])
+        for name, each in found.items()
+    )
+    return " + ".join(f"{each.weight:g} {each.title}" for each in terms), terms
 
 
 def _words(titles: Sequence[str], settings: RankingSettings) -> str:

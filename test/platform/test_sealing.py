@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 from places import ROOT
-from tools.ranking.files import FAIR, GOOD, POOR, carotid_document, three_teams, write_teams
+from tools.ranking.files import FAIR, GOOD, POOR, carotid_document, said, three_teams, write_teams
 
 from podium.cli.main import main
 from podium.errors import UsageError
@@ -89,7 +89,7 @@ def test_a_hidden_phase_is_ranked_as_an_open_one(tmp_path: Path, key: tuple[Path
     (closed,) = read_cohorts([folder])
     ranking = rank(closed, options)
     assert ranking.deciding.stability is None
-    assert "The files contain sealed rows: --key opens them for intervals and tests." in ranking.notes
+    assert "The files contain sealed rows: --key opens them for intervals and tests." in said(ranking)
 
 
 def test_rounded_aggregates_are_made_exact(tmp_path: Path, key: tuple[Path, str]) -> None:

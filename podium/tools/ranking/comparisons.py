@@ -13,7 +13,7 @@ from scipy.special import betainc, ndtri, stdtr, stdtrit
 
 from podium.metrics import Floats
 from podium.metrics.resampling import Resamples, per_patient, percentile_interval
-from podium.tools.ranking.result import Claims, Difference, VarianceShares
+from podium.tools.ranking.result import Claims, Difference, VarianceShares, plain_table
 from podium.tools.ranking.schemes import CaseTable, RankingOptions, SchemeOutcome, positions_in_cases
 from podium.tools.ranking.statistics import holm, max_t_p, significant
 
@@ -53,20 +53,20 @@ class Comparison:
     def _units(self) -> int:
         return self.resamples.by_patient(np.empty((0, self.resamples.cases)))[1].cases
 
+    @cached_property
+    def p(self) -> Floats:
+        """`[team, team]`, two-sided, adjusted over all pairs; with `by_permutation` by permutation tests."""
+        if self.by_permutation:
+            return self._swaps_p
+        return self._holm_p if self._means is None else max_t_over_pairs(*self._means)
+
     @property
     def _method(self) -> Literal["t", "shares", "bootstrap"]:
         return "bootstrap" if self._means is None else "shares" if np.isin(self._means[0], (0, 1)).all() else "t"
 
     def groups(self) -> tuple[tuple[int | None, ...], tuple[float | None, ...]]:
-        """`rank_groups` by tests of all pairs; with `by_permutation` by permutation tests."""
-        p = (
-            self._swaps_p
-            if self.by_permutation
-            else self._holm_p
-            if self._means is None
-            else max_t_over_pairs(*self._means)
-        )
-        return rank_groups(self.full.scores[0], p, alpha=self.options.alpha)
+        """`rank_groups` by tests of all pairs."""
+        return rank_groups(self.full.scores[0], self.p, alpha=self.options.alpha)
 
     @property
     def _swaps_p(self) -> Floats:
@@ -89,6 +89,7 @@ class Comparison:
         return Claims(
             method=self._method,
             pairs=(*self.neighbours, *winner),
+            p=plain_table(self.p),
             rank_intervals=self._rank_intervals(),
             variance_shares=tuple(each for each in shares if each is not None),
         )

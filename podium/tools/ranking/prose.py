@@ -4,6 +4,7 @@ The words are in templates: every line that is not empty is a sentence, or sever
 """
 
 import json
+from collections.abc import Callable
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +17,7 @@ from podium.readers.files import escape_for_display
 from podium.tools.ranking import wording
 from podium.tools.ranking.facts import Facts, figure_at
 from podium.tools.ranking.official import Official
-from podium.tools.ranking.result import NARROW_BELOW, Ranking
+from podium.tools.ranking.result import NARROW_BELOW, Note, NoteKind, Ranking
 from podium.tools.ranking.schemes import OFFICIAL, RankingOptions
 from podium.tools.ranking.statistics import MOST_TEAMS, positions
 
@@ -58,8 +59,15 @@ def _environment() -> "Environment":
     return environment
 
 
-def notes(facts: Facts, official: Official | None, ranking: Ranking, options: RankingOptions) -> tuple[str, ...]:
+def notes(facts: Facts, official: Official | None, ranking: Ranking, options: RankingOptions) -> tuple[Note, ...]:
     """What could not be done, and what an organiser should know before publishing."""
+    found = []
+
+    def note(kind: NoteKind, line: str = "", *, caller: Callable[[], str], **numbers: float) -> str:
+        text = " ".join(caller().split())
+        found.append(Note(kind=kind, line=line or text.removesuffix("."), text=text, numbers=numbers))
+        return ""
+
     deciding, columns = ranking.deciding, ranking.columns
     rule = official.rule if official else None
     by_score, by_lower_bound = _orders(facts, rule) if rule else ("", "")
@@ -68,8 +76,9 @@ def notes(facts: Facts, official: Official | None, ranking: Ranking, options: Ra
     missing = {
         each.metric.title: int(np.count_nonzero(np.isnan(each.values[:, each.defined]))) for each in facts.in_schemes
     }
-    return sentences(
+    sentences(
         "notes",
+        note=note,
         facts=facts,
         ranking=ranking,
         official=official,
@@ -98,6 +107,7 @@ def notes(facts: Facts, official: Official | None, ranking: Ranking, options: Ra
         undefined_cases=[(title, number) for title, number in undefined.items() if number],
         missing_values={title: number for title, number in missing.items() if number},
     )
+    return tuple(found)
 
 
 def _orders(facts: Facts, rule: RankingRule) -> tuple[str, str]:

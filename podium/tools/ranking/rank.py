@@ -12,7 +12,7 @@ import numpy as np
 import scipy
 
 from podium import __version__
-from podium.challenges.board import Criterion
+from podium.challenges.board import Criterion, RankingRule
 from podium.errors import UsageError
 from podium.execution.executor import OverallProgress, no_progress
 from podium.figures import Figures
@@ -48,6 +48,7 @@ from podium.tools.ranking.result import (
     Intervals,
     Methods,
     Ranking,
+    RuleTerm,
     SchemeRanking,
     Significance,
     Team,
@@ -229,6 +230,7 @@ def rank_with_replicates(cohort: Cohort[Any], options: RankingOptions) -> DrawnR
             sentences=(),
         ),
         notes=(),
+        rule=_rule_terms(facts.rule) if official else (),
         calibration=_calibration(facts, options),
         claims=claims and replace(claims, worst_groups=worst_groups),
         groups=group_tables,
@@ -238,6 +240,11 @@ def rank_with_replicates(cohort: Cohort[Any], options: RankingOptions) -> DrawnR
     methods = replace(ranking.methods, sentences=method_sentences(facts, ranking))
     ranking = replace(ranking, methods=methods, notes=notes(facts, official, ranking, options))
     return DrawnRanking(ranking=ranking, replicates=None if chosen.replicates is None else chosen.replicates.ranks)
+
+
+def _rule_terms(rule: RankingRule | None) -> tuple[RuleTerm, ...]:
+    terms = (rule.terms or (rule.criteria if len(rule.criteria) > 1 else ())) if rule else ()
+    return tuple(RuleTerm(title=each.title, path=each.path, weight=each.weight) for each in terms)
 
 
 def _comparisons(

@@ -244,6 +244,8 @@ class Claims(Strict):
     method           of the probability of a false claim: a t distribution of the differences of two teams over cases,
                      their shares of correct cases, or the share of replicates
     pairs            every team and the next one (`differences`), then the winner and every other one
+    p                [team][team], two-sided, of the scores, adjusted over all pairs; groups follow it; None for the team
+                     itself and without a score
     rank_intervals   [team], from 1 + the teams significantly better to all but those significantly worse (paired tests,
                      Holm's adjustment over all pairs); None without a score
     worst_groups     [team]; None where cases have no groups
@@ -253,6 +255,7 @@ class Claims(Strict):
 
     method: Literal["t", "shares", "bootstrap"]
     pairs: tuple[Difference, ...]
+    p: Matrix
     rank_intervals: tuple[tuple[int, int] | None, ...]
     variance_shares: tuple[VarianceShares, ...]
     worst_groups: tuple[WorstGroup | None, ...] = ()
@@ -303,6 +306,31 @@ class Arena(Strict):
     teams: tuple[ArenaTeam | None, ...]
 
 
+NoteKind = Literal[
+    "doubt", "intervals", "medians", "undefined", "unofficial", "rows", "cohort", "clocks", "limit", "arena", "input",
+    "unscored", "missing",
+]  # fmt: skip
+
+
+@dataclass(frozen=True, kw_only=True)
+class Note(Strict):
+    """What could not be done, or what an organiser should check: one `line`, the sentences, and their numbers."""
+
+    kind: NoteKind
+    line: str
+    text: str
+    numbers: Mapping[str, float]
+
+
+@dataclass(frozen=True, kw_only=True)
+class RuleTerm(Strict):
+    """A figure that the score adds up, or one that has positions in the mean of which teams are ranked."""
+
+    title: str
+    path: str
+    weight: float
+
+
 @dataclass(frozen=True, kw_only=True)
 class Methods(Strict):
     """What is needed to repeat the ranking. `sentences` say it in prose, ready for a paper."""
@@ -333,7 +361,7 @@ class Ranking(Strict):
     calibration           of the judge by the arena's votes, where it was given
     groups                what teams are ranked by, of every group of cases
     claims                None without a bootstrap, with a single team or case, and where an arena decided
-    notes                 sentences: what could not be done, what an organiser should check
+    rule                  what the official rule adds up or compares; empty for another formula, and without the rule
     """
 
     schema: Literal["podium-ranking-2"] = "podium-ranking-2"
@@ -355,7 +383,8 @@ class Ranking(Strict):
     significance: tuple[Significance, ...]
     arena: Arena | None
     methods: Methods
-    notes: tuple[str, ...]
+    notes: tuple[Note, ...]
+    rule: tuple[RuleTerm, ...] = ()
     calibration: Calibration | None = None
     claims: Claims | None = None
     patients: int | None = None

@@ -71,7 +71,7 @@ def ranking_report(ranking: Ranking, pictures: CasePictures | None = None) -> Re
         Section(
             *("ranking", "Ranking", "Ranking"),
             words=[f"{rule[:1].upper()}{rule[1:]}."],
-            notes=ranking.notes,
+            notes=[note.text for note in ranking.notes],
             final=final_table(ranking),
             exhibits=figures.add_all(_scores(ranking, teams)),
         ),

@@ -146,3 +146,8 @@ def evaluated_and_ranked(root: Path, truth: Path, teams: dict[str, Any], options
         evaluate(write_predictions(root / "in" / team, files), truth, root / "out" / team)
     (ranking,) = rank_paths(root / "out", options=options)
     return ranking
+
+
+def said(ranking: Ranking) -> tuple[str, ...]:
+    """The sentences of the notes."""
+    return tuple(note.text for note in ranking.notes)

@@ -15,7 +15,18 @@ import jsonschema
 import numpy as np
 import pytest
 from challenges.built import carotid
-from tools.ranking.files import CASES, FAIR, GOOD, POOR, carotid_document, ranked, settings, three_teams, write_teams
+from tools.ranking.files import (
+    CASES,
+    FAIR,
+    GOOD,
+    POOR,
+    carotid_document,
+    ranked,
+    said,
+    settings,
+    three_teams,
+    write_teams,
+)
 from tools.ranking.replicates import resampled
 
 from podium.errors import UsageError
@@ -54,8 +65,11 @@ def test_the_official_order_counts_missing_cases_with_the_worst_values(three: Ra
     poor = three.teams[2]
     assert (poor.expected, poor.scored, poor.failed, poor.missing) == (6, 4, 0, 2)
     assert [(each.case, each.status) for each in poor.troubles] == [("case_2", "missing"), ("case_5", "missing")]
-    assert "poor: 2 missing of 6 cases, in which what is missing counts with the worst values." in three.notes
-    assert not any("recomputed" in note for note in three.notes), "the fixed rule needs no cohort"
+    assert "poor: 2 missing of 6 cases, in which what is missing counts with the worst values." in said(three)
+    assert not any("recomputed" in note for note in said(three)), "the fixed rule needs no cohort"
+    assert [(each.title, each.weight) for each in three.rule] == [
+        *(("Classification", 0.4), ("Segmentation", 0.4), ("Time", 0.2)),
+    ]
     # By hand: all eight figures are the case's quality, so the segmentation score is 100 times its mean.
     assert three.columns[2].path == "segmentation_score"
     assert three.columns[2].values[2] == pytest.approx(100 * (0.5 + 0.3 + 0.39 + 0.1) / 6)
@@ -87,7 +101,7 @@ def test_time_scores_are_recomputed_over_the_cohort(
     segmentation = 100 * sum(GOOD) / 6
     assert columns["score"].values == pytest.approx([0.4 * 100 + 0.4 * segmentation + 0.2 * each for each in expected])
     assert ranking.deciding.scores == columns["score"].values
-    assert "Figures that depend on all teams were recomputed for these teams." in ranking.notes
+    assert "Figures that depend on all teams were recomputed for these teams." in said(ranking)
 
 
 def test_an_unknown_time_scores_nothing_and_sets_no_bound(tmp_path: Path) -> None:
@@ -105,14 +119,14 @@ def test_an_unknown_time_scores_nothing_and_sets_no_bound(tmp_path: Path) -> Non
 def test_teams_measured_by_different_clocks_are_named(tmp_path: Path) -> None:
     clocks: dict[str, Any] = {"a": {"exec": 6}, "b": {"invoke": 6}, "c": {"exec": 5, "invoke": 1}, "file": {}}
     teams = {team: carotid_document(GOOD, jobs=jobs) for team, jobs in clocks.items()}
-    (warning,) = (note for note in ranked(tmp_path / "mixed", teams).notes if "clock" in note)
+    (warning,) = (note for note in said(ranked(tmp_path / "mixed", teams)) if "clock" in note)
     assert "measured by different clocks: exec_duration of a, c; invoke_duration of b, c." in warning
     alike = {team: teams[team] for team in ("a", "file")}
-    notes = ranked(tmp_path / "alike", alike).notes
+    notes = said(ranked(tmp_path / "alike", alike))
     assert not any("clock" in note for note in notes)
     assert any("advises caution" in note for note in notes)
-    by_hand = ranked(tmp_path / "by hand", {"file": teams["file"]})
-    assert not any("advises caution" in note for note in by_hand.notes), "the platform measured nothing"
+    by_hand = said(ranked(tmp_path / "by hand", {"file": teams["file"]}))
+    assert not any("advises caution" in note for note in by_hand), "the platform measured nothing"
 
 
 @pytest.mark.parametrize("quality", [GOOD, FAIR, POOR])
@@ -185,7 +199,7 @@ def test_the_method_is_stated(tmp_path: Path) -> None:
     text = " ".join(ranked(tmp_path, three_teams(), bootstraps=1000, seed=7).methods.sentences)
     for words in (
         "3 teams took part in Carotid in small (version 1.0), evaluated on 6 cases.",
-        "teams are ranked by Score (0-100) = 0.4 * classification_score + 0.4 * segmentation_score + 0.2 * time_score",
+        "teams are ranked by Score (0-100) = 0.4 Classification + 0.4 Segmentation + 0.2 Time",
         "1,000 bootstrap replicates over cases, drawn with replacement by a PCG64 generator with seed 7",
         "Segmentation and Risk correct",
         "all 6 ordered pairs",
@@ -261,7 +275,7 @@ def test_without_single_cases_teams_are_ranked_by_aggregates_alone(tmp_path: Pat
     assert [scheme.scheme for scheme in ranking.schemes] == ["official"]
     assert ranking.deciding.stability is None
     assert ranking.deciding.why_no_stability == "The files contain no per-case rows, so cases cannot be resampled."
-    assert ranking.notes[0] == (
+    assert said(ranking)[0] == (
         "The files contain no per-case rows: teams are ranked by aggregates alone, without bootstrap, tests or other "
         "schemes."
     )
@@ -279,10 +293,10 @@ def test_anonymous_rows_lack_the_classes(tmp_path: Path) -> None:
     assert (
         "The official ranking has no intervals. The rows are anonymous and do not contain everything the official "
         "score is computed from, so it cannot be recomputed."
-    ) in ranking.notes
+    ) in said(ranking)
     assert (
         "The rows are anonymous and do not contain 'risk.correct', so the general schemes do not use it."
-        in ranking.notes
+        in said(ranking)
     )
 
 
@@ -386,7 +400,7 @@ def test_the_table_says_how_many_cases_were_scored(podium: Any, tmp_path: Path) 
     assert "[red]x" in out
     assert "4/6" in out
     assert "poor: 2 missing of 6 cases" in out
-    assert "0.4 * classification_score" in out
+    assert "0.4 Classification" in out
 
 
 def test_what_cannot_be_written(podium: Any, tmp_path: Path) -> None:
@@ -522,10 +536,11 @@ def test_confidence_and_alpha(tmp_path: Path) -> None:
 
 
 def test_small_numbers_are_said_first(three: Ranking) -> None:
-    assert three.notes[:2] == (
-        "There are only 6 cases: intervals and probabilities are only rough estimates.",
-        "There are fewer than 20 cases: rare failures may be missing from the sample, and intervals then are too "
-        "narrow.",
+    first = three.notes[0]
+    assert (first.kind, first.line, first.numbers) == ("intervals", "6 cases: read intervals with care", {"cases": 6})
+    assert first.text.startswith(
+        "There are only 6 cases: intervals and probabilities are only rough estimates. There are fewer than 20 cases: "
+        "rare failures may be missing from the sample, and intervals then are too narrow."
     )
     assert [(each.better, each.worse) for each in three.differences] == [("good", "fair"), ("fair", "poor")]
     assert three.teams[0].group == 1

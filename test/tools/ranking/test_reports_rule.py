@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from challenges.built import reports
-from tools.ranking.files import small_document, write_teams
+from tools.ranking.files import said, small_document, write_teams
 from tools.ranking.replicates import resampled
 
 from podium.challenges.reports.files import JudgeSettings, ReportsSettings
@@ -212,13 +212,13 @@ def test_another_order_by_the_lower_bound_is_noted_first(nine_teams: Path, capfd
         figures["radfact"] |= {"suspicious_verdicts": 5 * doubtful, "failed_verdicts": 0}
         path.write_text(json.dumps(content))
     ranking = ranked(nine_teams)
-    assert ranking.notes[0].startswith(
+    assert said(ranking)[0].startswith(
         "Warning: the order of the teams depends on doubtful results. By score: 1 team1, 2 team2, 3 team3,"
     )
-    assert "By lower bound: 1 team1, 2 team3, 3 team2, 4 team4," in ranking.notes[0]
+    assert "By lower bound: 1 team1, 2 team3, 3 team2, 4 team4," in said(ranking)[0]
     columns = {column.path: column.values for column in ranking.columns}
     assert columns["radfact.suspicious_verdicts"][:3] == (0, 5, 0)
-    assert ranking.notes[1] == (
+    assert said(ranking)[1] == (
         "team2: 5 suspicious verdicts, 0 suspicious findings, 0 failed verdicts; "
         "the lower bound of the score is 0.7400."
     )
@@ -233,7 +233,7 @@ def test_the_arena_decides_among_the_finalists_alone(nine_teams: Path, capfd: py
     column = next(column for column in ranking.columns if column.path == "arena.rating")
     assert column.values == (1200, 1200, 1005, 1004, 1003, 1002, 1001, None, None)
     assert ranking.deciding.stability is None
-    assert any(note.startswith("The official ranking has no intervals. The arena decides") for note in ranking.notes)
+    assert any(note.startswith("The official ranking has no intervals. The arena decides") for note in said(ranking))
     assert any("whose ratings decided among them" in sentence for sentence in ranking.methods.sentences)
     assert "* ordered by the arena's ratings" in capfd.readouterr().out
 
@@ -243,14 +243,14 @@ def test_an_arena_of_fewer_teams_than_places(nine_teams: Path) -> None:
     assert [team.name for team in ranking.teams] == [f"team{number}" for number in (5, 4, 3, 2, 1, 6, 7, 8, 9)]
     assert [team.rank for team in ranking.teams] == list(range(1, 10))
     assert [team.finalist for team in ranking.teams] == [True] * 5 + [False] * 4
-    assert "The arena rated only the best 5 teams; it has 7 places." in ranking.notes
+    assert "The arena rated only the best 5 teams; it has 7 places." in said(ranking)
 
 
 def test_a_tie_at_the_last_place_is_left_to_the_organisers(nine_teams: Path) -> None:
     (nine_teams / "team8.json").write_text((nine_teams / "team7.json").read_text())
     ranking = ranked(nine_teams)
     assert sum(team.finalist for team in ranking.teams) == 8
-    assert "Due to a tie, 8 teams qualify for the arena's 7 places: the organisers must decide." in ranking.notes
+    assert "Due to a tie, 8 teams qualify for the arena's 7 places: the organisers must decide." in said(ranking)
 
 
 @pytest.mark.parametrize(
@@ -269,7 +269,7 @@ def test_organisers_may_take_any_of_those_who_tie_at_the_last_place(
     ratings = {f"team{number}": 1000 - min(number, 7) for number in range(1, 9)}
     ranking = rated(nine_teams, {team: each for team, each in ratings.items() if team not in left_out})
     assert [(team.name, team.rank, team.finalist) for team in ranking.teams[6:]] == last
-    assert not any("must decide" in note for note in ranking.notes)
+    assert not any("must decide" in note for note in said(ranking))
 
 
 def test_without_the_judge_there_is_no_official_ranking(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
@@ -279,13 +279,13 @@ def test_without_the_judge_there_is_no_official_ranking(tmp_path: Path, capfd: p
     assert capfd.readouterr().err.startswith(f"{folder / 'bad' / 'metrics.json'} has no aggregates.score_final, ")
     ranking = ranked(folder, "--scheme", "platform")
     assert [team.name for team in ranking.teams] == ["good", "bad"]
-    assert ranking.notes[0].startswith("There are only 2 cases: ")
+    assert said(ranking)[0].startswith("There are only 2 cases: ")
     assert (
         "This is not the official ranking: the files do not have the figures that the official rule compares."
-        in ranking.notes
+        in said(ranking)
     )
     assert "official" not in [scheme.scheme for scheme in ranking.schemes]
-    assert "The rows do not contain 'radfact.f1', so the general schemes do not use it." in ranking.notes
+    assert "The rows do not contain 'radfact.f1', so the general schemes do not use it." in said(ranking)
 
 
 # What arena.json says beyond the ratings: groups share ranks; votes and the stop rule are reported.
@@ -347,7 +347,7 @@ def test_ratings_alone_have_no_groups(four_teams: Path, capfd: pytest.CaptureFix
 def test_votes_and_stop_rule_are_reported(four_teams: Path, capfd: pytest.CaptureFixture[str]) -> None:
     ranking = ranked(four_teams, "--arena", arena_file(four_teams))
     warning = "Warning: the arena's stop rule does not hold. 40 more votes are needed."
-    assert warning in ranking.notes
+    assert warning in said(ranking)
     assert warning in " ".join(capfd.readouterr().out.split())
     text = " ".join(ranking.methods.sentences)
     assert "In this arena 5 raters gave 60 votes on 12 cases." in text

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from challenges.built import lesions
-from tools.ranking.files import printed, ranked, small_document, write_teams
+from tools.ranking.files import printed, ranked, said, small_document, write_teams
 from tools.ranking.replicates import resampled
 
 from podium.challenges import published_settings
@@ -105,7 +105,7 @@ def test_the_mean_of_two_positions_decides(tmp_path: Path) -> None:
     assert found == {"two": (1, 1.5), "one": (2, 2.0), "three": (3, 2.5)}
     assert ranking.division == {"regime": "simulated"}
     assert ranking.deciding.stability is not None
-    assert "No team has a value of 'AUC-Dice' in 1 of 3 cases; the general schemes leave these out." in ranking.notes
+    assert "No team has a value of 'AUC-Dice' in 1 of 3 cases; the general schemes leave these out." in said(ranking)
 
 
 def test_where_no_case_has_lesions_all_teams_are_equal(tmp_path: Path) -> None:

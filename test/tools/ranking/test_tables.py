@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tools.ranking.files import TEAMS, VALUES
+from tools.ranking.files import TEAMS, VALUES, said
 
 from podium.cli.main import main
 from podium.errors import UsageError
@@ -57,7 +57,7 @@ def test_without_a_scheme_the_mean_decides(golden: ScoreTable) -> None:
     ranking = ranked(golden, HIGHER)
     assert ranking.deciding_scheme == "mean-then-rank"
     assert "official" not in [scheme.scheme for scheme in ranking.schemes]
-    assert not any("official" in each for each in (*ranking.notes, *ranking.methods.sentences))
+    assert not any("official" in each for each in (*said(ranking), *ranking.methods.sentences))
     assert "4 teams took part in scores, evaluated on 8 cases." in ranking.methods.sentences
     assert ranking.teams[3].missing == 1
     assert ranking.columns[0].values == pytest.approx([0.86875, 0.8625, 0.82, 0.65])
@@ -103,7 +103,7 @@ def test_excluded_cases_count_for_no_team(tmp_path: Path) -> None:
     options = TableOptions(directions={"": "higher"}, missing="exclude")
     ranking = ranked(table(tmp_path, text), options)
     assert by_team(ranking) == {"a": (1, 0.25), "b": (1, 0.25)}
-    assert any("1 of 3 cases are left out of 'value' for all teams" in note for note in ranking.notes)
+    assert any("1 of 3 cases are left out of 'value' for all teams" in note for note in said(ranking))
     assert "A case without a value from some team was left out of that metric for all teams." in (
         ranking.methods.sentences
     )

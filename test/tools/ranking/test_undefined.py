@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from challenges.declared.declaring import write_challenge
 from sklearn.metrics import average_precision_score
-from tools.ranking.files import evaluated_and_ranked, printed
+from tools.ranking.files import evaluated_and_ranked, printed, said
 
 from podium import rank
 from podium.challenges import challenge_from_settings
@@ -113,7 +113,7 @@ def test_what_is_undefined_is_said_beside_the_interval(rare: Ranking) -> None:
     effusion = next(column for column in rare.columns if column.path == "ap.effusion")
     assert hernia.undefined == (32, 32)
     assert effusion.undefined == (0, 0)
-    assert not any("†" in note for note in rare.notes)
+    assert not any("†" in note for note in said(rare))
 
 
 def test_more_than_five_per_cent_mark_the_interval(tmp_path: Path) -> None:
@@ -123,7 +123,7 @@ def test_more_than_five_per_cent_mark_the_interval(tmp_path: Path) -> None:
     teams = {"good": predicted(truth, noise=0.1, seed=1), "fair": predicted(truth, noise=0.2, seed=1)}
     ranking = ranked(tmp_path, cases=30, formula=formula, teams=teams, bootstraps=200)
     assert table_columns(ranking)[0].remarks[0].endswith(" of 200 resamples undefined †")
-    assert any(note.startswith("† More than 5 % of the resamples have no value") for note in ranking.notes)
+    assert any(note.startswith("† More than 5 % of the resamples have no value") for note in said(ranking))
 
 
 def test_where_most_resamples_lack_a_term_the_interval_is_over_those_they_have(tmp_path: Path) -> None:
@@ -200,7 +200,7 @@ def test_a_team_without_a_value_is_last_and_in_no_group(tmp_path: Path) -> None:
     compared = claims_table(ranking)
     assert compared is not None
     assert compared.rows[-1][-1] == "no value"
-    assert any(note.startswith("'no value' means that the figure is undefined") for note in ranking.notes)
+    assert any(note.startswith("'no value' means that the figure is undefined") for note in said(ranking))
 
 
 def test_errors_in_mm_of_few_scans_are_never_zero() -> None:
@@ -269,8 +269,8 @@ def test_medians_have_exact_intervals_and_the_notes_say_so(tmp_path: Path) -> No
     values = sorted(value for value in np.array(ranking.metrics[0].values[0], dtype=float))
     assert ranking.teams[0].score_interval == (values[5], values[14])
     assert ranking.deciding.interval_kind == "binomial"
-    assert any(note.startswith("Exact binomial intervals, instead of percentile intervals:") for note in ranking.notes)
-    assert not any("medians are too narrow" in note for note in ranking.notes)
+    assert any(note.startswith("Exact binomial intervals, instead of percentile intervals:") for note in said(ranking))
+    assert not any("medians are too narrow" in note for note in said(ranking))
 
 
 def test_a_team_without_a_rank_comes_last_whatever_its_name(tmp_path: Path) -> None:

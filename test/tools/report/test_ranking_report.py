@@ -8,7 +8,7 @@ import pytest
 from tools.report.made_rankings import golden_ranking, large_ranking
 from tools.report.page_check import Page
 
-from podium.tools.ranking.result import Ranking, Taus
+from podium.tools.ranking.result import Note, Ranking, Taus
 from podium.tools.report.ranking_report import ranking_report
 from podium.tools.report.tables import settings_table
 
@@ -149,7 +149,7 @@ def test_the_methods_can_be_cited() -> None:
 
 def test_names_and_messages_are_text_whatever_they_say() -> None:
     ranking = golden_ranking(HOSTILE, error=HOSTILE[0])
-    hostile = replace(ranking, title=HOSTILE[0], version=HOSTILE[1], notes=(HOSTILE[2],), cases=(*HOSTILE, *"abcd"))
+    hostile = replace(ranking, title=HOSTILE[0], version=HOSTILE[1], notes=(Note(kind="input", line=HOSTILE[0], text=HOSTILE[2], numbers={}),), cases=(*HOSTILE, *"abcd"))
     page = page_of(hostile)
     assert len(page.scripts) == 2
     assert "<script>" not in page.text
