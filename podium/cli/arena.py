@@ -327,8 +327,8 @@ def arena_viewer(_: NoOptions) -> int:
     from podium.tools.arena.web.viewer import install_viewer, lock
 
     fetched = install_viewer()
-    name = f"{lock()['package']} {lock()['version']}"
-    say(f"Fetched {name}." if fetched else f"{name} is already installed.")
+    for package in (f"{each['package']} {each['version']}" for each in lock().values()):
+        say(f"Fetched {package}." if package in fetched else f"{package} is already installed.")
     return 0
 
 

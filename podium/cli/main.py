@@ -64,7 +64,7 @@ SECTIONS: Mapping[str, Mapping[str, tuple[str, str]]] = {
         "arena result": ("arena", "write the ratings for 'podium rank --arena'"),
         "arena export": ("arena", "write all votes as CSV, or the whole arena as JSON lines"),
         "arena import": ("arena", "restore an arena from the JSON lines of 'export'"),
-        "arena viewer": ("arena", "fetch NiiVue, which shows volumes and meshes to raters"),
+        "arena viewer": ("arena", "fetch NiiVue, which shows volumes and meshes, and the typeface of report pages"),
         "arena simulate": ("arena", "test the stop rule on arenas with known strengths"),
     },
     "run": {

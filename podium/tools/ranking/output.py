@@ -114,8 +114,9 @@ def _remark(of: SchemeRanking | AggregateColumn, interval: Interval | None, unde
     return ", ".join(filter(None, words)) if interval else ""
 
 
-def table_columns(ranking: Ranking) -> list[TableColumn]:
-    """Score, interval of the rank, share of resamples won, group, scored cases, and the headline columns."""
+def table_columns(ranking: Ranking, *, every: bool = False) -> list[TableColumn]:
+    """Score, interval of the rank, share of resamples won, group, scored cases, and the headline columns; with `every`
+    all columns, the headlines first."""
     teams, deciding, stability = ranking.teams, ranking.deciding, ranking.deciding.stability
     scores, replicates = tuple(team.score for team in teams), ranking.methods.bootstraps
     columns = [
@@ -152,12 +153,13 @@ def table_columns(ranking: Ranking) -> list[TableColumn]:
                 _remark(column, interval, number, replicates)
                 for number, interval in zip(column.undefined, column.intervals or (), strict=False)
             ],
-            decimals=even_decimals(column.values),
+            decimals=even_decimals(column.values, most=3 if every else 4),
+            kind="m",
             best=BEST[column.direction],
             is_optional=True,
         )
-        for column in ranking.columns
-        if column.headline and column.values != scores
+        for column in sorted(ranking.columns, key=lambda column: not column.headline)
+        if (column.headline or every) and column.values != scores
     ]
     return columns
 
@@ -165,12 +167,17 @@ def table_columns(ranking: Ranking) -> list[TableColumn]:
 def consensus_columns(consensus: Consensus) -> list[TableColumn]:
     """Mean rank, what the bootstrap says about it, and the rank in every task."""
     means, intervals, stability = consensus.mean_ranks, consensus.mean_rank_intervals, consensus.stability
-    columns = [TableColumn("Mean rank", means, intervals=intervals, decimals=2, kind="score")]
+    columns = [TableColumn("Mean rank", means, intervals=intervals, decimals=2, kind="score", best="low")]
     if stability:
         columns += _stability_columns(stability, consensus.confidence, cases=consensus.cases)
     if consensus.kemeny:
-        columns.append(TableColumn("Kemeny place", [consensus.kemeny.index(team) + 1 for team in consensus.teams]))
-    return columns + [TableColumn(task, ranks) for task, ranks in zip(consensus.tasks, consensus.ranks, strict=True)]
+        columns.append(
+            TableColumn("Kemeny place", [consensus.kemeny.index(team) + 1 for team in consensus.teams], best="low")
+        )
+    return columns + [
+        TableColumn(task, ranks, kind="m", best="low")
+        for task, ranks in zip(consensus.tasks, consensus.ranks, strict=True)
+    ]
 
 
 def _stability_columns(
@@ -179,7 +186,7 @@ def _stability_columns(
     words, ranks = confidence_words(confidence), stability.rank_intervals
     notes = [f"tests: {rank_range(each, ' to ')}" if each else "" for each in tests]
     return [
-        TableColumn(f"Rank, {words} interval", ranks, f"Rank {words}", notes=notes),
+        TableColumn(f"Rank, {words} interval", ranks, f"Rank {words}", notes=notes, best="low"),
         TableColumn(
             "Share of resamples won",
             [chance(each, cases=cases, unit=unit) for each in stability.win_probabilities],

@@ -244,8 +244,8 @@ class Claims(Strict):
     method           of the probability of a false claim: a t distribution of the differences of two teams over cases,
                      their shares of correct cases, or the share of replicates
     pairs            every team and the next one (`differences`), then the winner and every other one
-    p                [team][team], two-sided, of the scores, adjusted over all pairs; groups follow it; None for the team
-                     itself and without a score
+    p                [team][team], two-sided, of the scores, adjusted over all pairs: groups follow it; None for the
+                     team itself and without a score
     rank_intervals   [team], from 1 + the teams significantly better to all but those significantly worse (paired tests,
                      Holm's adjustment over all pairs); None without a score
     worst_groups     [team]; None where cases have no groups

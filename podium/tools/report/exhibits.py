@@ -4,7 +4,6 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import takewhile
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,14 +34,19 @@ MOST_DETAILED = 4
 MOST_TEAMS = 12
 """More columns than this cannot be read in a podium plot; the ranking heat map counts the same ranks."""
 
+METRIC_LEGEND = (
+    "A dot is a case, the box spans the middle half, the bar is the median, the diamond the mean, with its interval on "
+    "the line below the box; whiskers reach 1.5 box lengths."
+)
+"""Of the parts of every chart of a metric."""
+
 FIRST_METRIC_COLUMN = 2
 """In every table of cases: the case and its status come first."""
 
 LARGEST = 1e150
 """What is larger cannot be squared; an error of that size is as good as none."""
 
-_MEAN = "mean"
-_SEPARATORS = (".", "/", ":", "|", "_", " ")
+_BELOW = 12  # pixels from the middle of a box to the interval of its mean
 _GOLDEN = 0.618034
 _MOST_DOTS = 3_000
 _WORTH_A_CUT = 2.0
@@ -166,8 +170,7 @@ def spread(number: int) -> float:
 
 
 def metric_exhibits(ranking: Ranking, teams: Teams, values: Sequence[CaseValues]) -> list[Exhibit]:
-    """A panel for every metric; with more than twelve metrics, also maps of all of them, and only the first panels are
-    drawn in advance."""
+    """A panel for every metric; of more than twelve, only the first are drawn in advance."""
     panels = [
         share_bars(each, teams)
         if is_yes_or_no(each.metric, each.filled)
@@ -176,7 +179,7 @@ def metric_exhibits(ranking: Ranking, teams: Teams, values: Sequence[CaseValues]
     ]
     if len(values) <= MOST_PANELS:
         return panels
-    return [*_maps(teams, values), *(replace(each, drawn=n < MOST_DETAILED) for n, each in enumerate(panels))]
+    return [replace(each, drawn=n < MOST_DETAILED) for n, each in enumerate(panels)]
 
 
 def case_rows(ranking: Ranking, each: CaseValues) -> list[Spec]:
@@ -218,10 +221,7 @@ def box_and_dots(each: CaseValues, teams: Teams, cases: Sequence[Spec], *, colum
         f"The best median is {figure(extreme[0])}{spoken}, of {extreme[1]}." if extreme else "No case has a value."
     )
     better = f"{metric.direction} is better"
-    caption = (
-        f"{better.capitalize()}. A dot is a case, the box spans the middle half, the bar is the median, the diamond "
-        f"the mean{' with its interval' if intervals else ''}; whiskers reach 1.5 box lengths."
-    )
+    caption = f"{better.capitalize()}."
     scale: Spec = {"zero": False}
     beyond = "false"
     if ends := _cut_axis(np.concatenate(ordered), metric.worst):
@@ -230,7 +230,8 @@ def box_and_dots(each: CaseValues, teams: Teams, cases: Sequence[Spec], *, colum
         beyond = f"datum.value < {ends[0]!r} || datum.value > {ends[1]!r}"
     shape = {"condition": {"test": beyond, "value": "triangle-right"}, "value": "circle"}
     picked = {"condition": {"test": "datum.n == picked", "value": "var(--accent)"}, "value": "var(--quiet)"}
-    box = {"height": 14, "fill": "var(--accent)", "fillOpacity": 0.22, "stroke": "var(--accent)"}
+    below = {**vega.LINE, "yOffset": _BELOW}
+    box = {"height": 12, "fill": "var(--accent)", "fillOpacity": 0.22, "stroke": "var(--accent)"}
     of_case, of_team = tips("team", "case", "value", "rank", "status"), tips("team", *_BOX, "low", "high")
     value = q("value", title=f"{each.title}, {better}", scale=scale, axis={"tickCount": 5})
     offset = q("spread", scale={"domain": [-1.3, 1.3]})
@@ -238,11 +239,11 @@ def box_and_dots(each: CaseValues, teams: Teams, cases: Sequence[Spec], *, colum
         layer("point", vega.DOT, data="cases", x=value, yOffset=offset, color=picked, shape=shape, tooltip=of_case),
         layer("rule", {"color": "var(--accent)"}, x=q("lower"), x2=f("upper"), tooltip=of_team),
         layer("bar", box, x=q("first"), x2=f("third"), tooltip=of_team),
-        layer("rule", vega.LINE, "isValid(datum.low)", x=q("low"), x2=f("high"), tooltip=of_team),
+        layer("rule", below, "isValid(datum.low)", x=q("low"), x2=f("high"), tooltip=of_team),
         layer("tick", vega.MEDIAN, x=q("median"), tooltip=of_team),
-        layer("point", vega.DIAMOND, x=q("mean"), tooltip=of_team),
+        layer("point", {**vega.DIAMOND, "yOffset": _BELOW}, x=q("mean"), tooltip=of_team),
     ]
-    height = {"step": teams.step + 4}
+    height = {"step": teams.step + 6}
     chart = layered(f"{caption} {finding}", layers, teams, rows=boxes, cases=cases, height=height)
     table = _summary_table(teams.names, found, cases=each.filled.shape[1], intervals=intervals)
     return Exhibit(metric.title, caption, chart | from_tables(column, metric), table, metric=metric.title)
@@ -326,11 +327,7 @@ def podium_plot(each: CaseValues, teams: Teams, cases: Sequence[Spec], *, column
     places = places_in_case(known, higher_is_better=metric.direction == "higher")
     counts = np.stack([(places == place).sum(axis=1) for place in range(size)], axis=1)
     first = int(counts[:, 0].argmax())
-    caption = (
-        "Each column is a rank, with the teams from left to right in the order of the ranking, as in the legend. A dot "
-        "is a case, a line joins its dots, and the bars below count how often a team had the rank."
-    )
-    words = f"{caption} {teams.names[first]} has rank 1 most often, in {count(int(counts[first, 0]), 'case')}."
+    words = caption = f"{teams.names[first]} has rank 1 most often, in {count(int(counts[first, 0]), 'case')}."
     bars = [
         {"n": team, "place": place + 1, "cases": int(counts[team, place])}
         for team, place in np.argwhere(counts).tolist()
@@ -338,7 +335,8 @@ def podium_plot(each: CaseValues, teams: Teams, cases: Sequence[Spec], *, column
     rows = [(name, *map(str, counts[team].tolist())) for team, name in enumerate(teams.names)]
     below = "Cases by place; equal values are in the order of the ranking"
     table = Table(("Team", *(f"Place {place + 1}" for place in range(size))), rows, below)
-    place = o("place", scale={"domain": list(range(1, size + 1))}, axis={"labelAngle": 0, "labels": False})
+    between = {"labelAngle": 0, "grid": True, "bandPosition": 1}
+    place = o("place", scale={"domain": list(range(1, size + 1))}, axis={**between, "labels": False})
     under = {**place, "title": "Rank in the case", "axis": {"labelAngle": 0}}
     lane = o("n", scale={"domain": list(range(size))})
     least = 9 * size * (size + 1)
@@ -378,10 +376,7 @@ def rank_heatmap(each: CaseValues, teams: Teams) -> Exhibit:
         if number
     ]
     first = max(range(size), key=lambda team: int(counts[team][0]))
-    finding = f"{teams.names[first]} is first most often, in {count(counts[first][0], 'case')}."
-    caption = (
-        "Each cell counts the cases that gave the team that rank by this metric alone; ties share the better rank."
-    )
+    caption = f"By this metric alone, {teams.names[first]} is first most often, in {count(counts[first][0], 'case')}."
     rows = [(name, *map(str, counts[row])) for row, name in enumerate(teams.names)]
     table = Table(("Team", *(f"Rank {rank + 1}" for rank in range(size))), rows)
     rank, title = vega.rank_axis("rank", teams), each.metric.title
@@ -390,75 +385,11 @@ def rank_heatmap(each: CaseValues, teams: Teams) -> Exhibit:
         layer("text", {}, x=rank, text=f("cases")),
     ]
     sides = {"height": {"step": teams.step}, "width": {"step": teams.step + 4}}
-    chart = layered(f"{caption} {finding}", layers, teams, rows=marks, **sides)
+    chart = layered(caption, layers, teams, rows=marks, **sides)
     return Exhibit(f"Ranking heat map: {title}", caption, chart, table, wide=size > MOST_TEAMS, metric=title)
 
 
-# Many metrics: maps of all means.
-
-
-def grid_of(names: Sequence[str]) -> dict[str, dict[str, int]] | None:
-    """`dice.liver`, `dice.spleen`, `nsd.liver`, ... as families of labels with the number of each name; None unless
-    every family has every label."""
-    for separator in _SEPARATORS:
-        if not all(separator in name for name in names):
-            continue
-        for split in (str.partition, str.rpartition):
-            parts = [split(name, separator) for name in names]
-            for first, second in ((0, 2), (2, 0)):
-                families = list(dict.fromkeys(part[first] for part in parts))
-                labels = list(dict.fromkeys(part[second] for part in parts))
-                places = {(part[first], part[second]): number for number, part in enumerate(parts)}
-                if len(families) <= len(labels) and len(places) == len(families) * len(labels) == len(names):
-                    return {family: {label: places[family, label] for label in labels} for family in families}
-    return None
-
-
-def _maps(teams: Teams, values: Sequence[CaseValues]) -> list[Exhibit]:
-    grid = grid_of([each.metric.name for each in values]) or grid_of([each.metric.title for each in values])
-    if grid is None:
-        return [_map("Means of all metrics", teams, values, [each.title for each in values])]
-    titles = []
-    for family, places in grid.items():
-        # The common beginning of the titles, as in "Dice liver" and "Dice spleen"; that of the mean may be another.
-        words = [values[number].metric.title.split() for label, number in places.items() if label != _MEAN]
-        common = takewhile(lambda column: len(set(column)) == 1, zip(*words, strict=False))
-        titles.append(" ".join(column[0] for column in common) or family)
-    labels = ["mean of labels" if label == _MEAN else label.replace("_", " ") for label in places]
-    columns = [[values[number] for number in places.values()] for places in grid.values()]
-    found = [[defined(each.means) for each in column] for column in columns]
-    overview = figure_heatmap(
-        "Labels by metric",
-        "The median over the teams of their mean in every label and metric; below it, the lowest and the highest.",
-        Teams(labels),
-        titles,
-        values=np.array([[float(np.median(each)) if each.size else np.nan for each in column] for column in found]).T,
-        directions=[column[0].metric.direction for column in columns],
-        intervals=[
-            [(float(column[row][0]), float(column[row][-1])) if column[row].size else None for column in found]
-            for row in range(len(labels))
-        ],
-        corner="Label",
-    )
-    by_family = zip(titles, columns, strict=True)
-    return [overview, *(_map(f"Means by label: {title}", teams, column, labels) for title, column in by_family)]
-
-
-def _map(title: str, teams: Teams, chosen: Sequence[CaseValues], columns: Sequence[str]) -> Exhibit:
-    units = {each.metric.unit for each in chosen if each.metric.unit}
-    directions = {each.metric.direction for each in chosen}
-    better = f" {next(iter(directions)).capitalize()} is better." if len(directions) == 1 else ""
-    unit = f" in {next(iter(units))}" if len(units) == 1 else ""
-    return figure_heatmap(
-        title,
-        f"The mean over cases{unit} of every team above its interval; missing values count as the worst.{better}",
-        teams,
-        columns,
-        values=np.array([each.means for each in chosen], dtype=np.float64).T,
-        directions=[each.metric.direction for each in chosen],
-        intervals=[[each.intervals[row] if each.intervals else None for each in chosen] for row in range(len(teams))],
-        corner="Team",
-    )
+# Tables of figures as maps.
 
 
 def figure_heatmap(  # noqa: PLR0913  (a table, its two heads, and its caption)

@@ -41,16 +41,18 @@ _WIDTH, _WIDE = 520, 1120  # pixels of a drawing whose chart is as wide as its p
 
 @dataclass(frozen=True)
 class Table:
-    """Rows of plain text; the first column names the row. The template escapes every cell. `kind` is a CSS class."""
+    """Rows of plain text; the first column names the row. The template escapes every cell. `kind` is a CSS class; a
+    table that `is_after` follows the section's charts."""
 
     head: Sequence[str]
     rows: Sequence[Sequence[str]]
     caption: str = ""
     title: str = ""
     kind: str = ""
+    is_after: bool = False
 
     @classmethod
-    def of(cls, columns: Mapping[str, Iterable[str]], caption: str = "", **more: str) -> "Table":
+    def of(cls, columns: Mapping[str, Iterable[str]], caption: str = "", **more: Any) -> "Table":
         """By column, whose titles are the head."""
         return cls(list(columns), list(zip(*columns.values(), strict=True)), caption, **more)
 
@@ -91,14 +93,14 @@ class Exhibit:
 
 @dataclass(frozen=True)
 class Section:
-    """A part of a page, in the order in which its contents are shown. `nav` is its short title, `links` are other pages
-    by their names; the types of `final`, `cases` and `teams` are those of `tables`."""
+    """A part of a page. `nav` is its short title; `notes` are lines, each with more words or none; `links` are other
+    pages by their names; the types of `cases` and `teams` are those of `tables`."""
 
     anchor: str
     nav: str
     title: str
     words: Sequence[str] = ()
-    notes: Sequence[str] = ()
+    notes: Sequence[tuple[str, str]] = ()
     links: Sequence[tuple[str, str]] = ()
     final: Any = None
     cases: Any = None
@@ -107,6 +109,11 @@ class Section:
     exhibits: Sequence[Exhibit] = ()
     teams: Sequence[Any] = ()
     references: Sequence[str] = ()
+
+
+def lines(notes: Iterable[str]) -> list[tuple[str, str]]:
+    """Notes that have no more words than their line."""
+    return [(note, "") for note in notes]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -202,10 +209,13 @@ def render(drawings: Drawings, viewer: Sequence[str] = (), **content: Any) -> Re
     if viewer:
         scripts += [viewer[0], f"{viewer[1]}\n{_template('viewer.js')}"]
     no_charts = missing_packages("vl-convert-python", extra="report", what="A page with charts")
-    style = f"{stylesheet_variables()}{_template('page.css')}"
+    font = font_faces()
+    style = f"{font}{stylesheet_variables()}{_template('page.css')}"
     # The browser runs these scripts and this style alone; nothing is loaded or evaluated.
     hashes = [f"'sha256-{b64encode(sha256(each.encode()).digest()).decode()}'" for each in (style, *scripts)]
-    sources = f"style-src {hashes[0]}; script-src {' '.join(hashes[1:])}; img-src data:"
+    sources = (
+        f"style-src {hashes[0]}; script-src {' '.join(hashes[1:])}; {'font-src data:; ' * bool(font)}img-src data:"
+    )
     template = _environment().get_template("page.html.jinja")
     page = template.render(
         stylesheet=style,
@@ -213,11 +223,11 @@ def render(drawings: Drawings, viewer: Sequence[str] = (), **content: Any) -> Re
         policy=f"default-src 'none'; base-uri 'none'; form-action 'none'; {sources}",
         has_charts=is_live,
         has_viewer=bool(viewer),
+        has_font=bool(font),
         shared={"config": CONFIG, "teams": teams.names if teams else [], "labels": teams.labels if teams else []},
         no_charts=no_charts if exhibits and not is_live else "",
-        metrics=list(dict.fromkeys(each.metric for each in exhibits if each.metric)),
         podium_version=__version__,
-        **{"podium": (), "more_on_the_podium": "", **content},
+        **{"rule": "", **content},
     )
     return Report(page=page, exhibits=exhibits)
 
@@ -259,7 +269,7 @@ def _environment() -> "Environment":
     from markupsafe import Markup
 
     environment = template_environment("podium.tools.report")
-    environment.filters |= {"line": on_one_line, "drawn": Markup, "json": _json}
+    environment.filters |= {"line": on_one_line, "drawn": Markup, "json": _json, "two_lines": two_lines}
     return environment
 
 
@@ -273,6 +283,32 @@ def _json(content: object) -> "Markup":
 
 def _template(name: str) -> str:
     return files("podium.tools.report").joinpath("templates", name).read_text("utf-8")
+
+
+_VENDOR = Path(__file__).parents[1] / "arena/web/vendor"
+_FONT = {
+    "public-sans-latin.woff2": "U+0-FF,U+131,U+152-153,U+2000-206F,U+20AC,U+2122,U+2191,U+2193,U+2212",
+    "public-sans-latin-ext.woff2": "U+100-130,U+132-151,U+154-24F,U+1E00-1EFF",
+}
+
+
+def font_faces() -> str:
+    """The typeface as data, where `podium arena viewer` has fetched it; a browser reads a part where it is needed."""
+    return "".join(
+        "@font-face{font-family:'Public Sans';font-weight:100 900;src:url(data:font/woff2;base64,"
+        f"{b64encode(path.read_bytes()).decode()}) format('woff2');unicode-range:{characters}}}\n"
+        for name, characters in _FONT.items()
+        if (path := _VENDOR / name).is_file()
+    )
+
+
+def two_lines(title: str) -> str:
+    """With one line break, where the longer line is shortest: a heading never has three lines."""
+    words = title.split(" ")  # without an argument, it would also split at non-breaking spaces
+    if len(words) < 2 or len(title) <= 7:
+        return title
+    halves = [(" ".join(words[:n]), " ".join(words[n:])) for n in range(1, len(words))]
+    return "\n".join(min(halves, key=lambda each: max(map(len, each))))
 
 
 def stylesheet_variables() -> str:

@@ -1,15 +1,14 @@
-"""The reports of a ranking and of a consensus: podium, table, stability, metric by metric, team by team, methods."""
+"""The reports of a ranking and of a consensus: the table, how certain it is, metrics, cases, teams, methods."""
 
-from collections import Counter
 from collections.abc import Sequence
-from typing import Any
 from urllib.parse import quote
 
 import numpy as np
 
 from podium.metrics import Floats
 from podium.tools.ranking.prose import sentences
-from podium.tools.ranking.result import Consensus, Ranking, Significance, Stability
+from podium.tools.ranking.result import Consensus, Matrix, Ranking, Stability
+from podium.tools.ranking.schemes import OFFICIAL
 from podium.tools.ranking.wording import (
     NOTHING,
     Interval,
@@ -26,6 +25,7 @@ from podium.tools.ranking.wording import (
 from podium.tools.report import vega
 from podium.tools.report.exhibits import (
     FIRST_METRIC_COLUMN,
+    METRIC_LEGEND,
     MOST_DETAILED,
     MOST_TEAMS,
     CaseValues,
@@ -39,15 +39,16 @@ from podium.tools.report.exhibits import (
     rounded,
     summarise,
 )
+from podium.tools.report.final_table import consensus_table, final_table
 from podium.tools.report.overlays import CasePictures
-from podium.tools.report.page import REPORT_FILE, Drawings, Exhibit, Report, Section, Table, render
+from podium.tools.report.page import REPORT_FILE, Drawings, Exhibit, Report, Section, Table, lines, render
 from podium.tools.report.tables import (
     arena_table,
     calibration_tables,
     claims_table,
-    consensus_table,
-    final_table,
     group_tables,
+    hard_cases,
+    metrics_table,
     settings_table,
     team_pages,
 )
@@ -57,7 +58,12 @@ _METRIC_WORDS = (
     "In every chart, teams are in the order of the ranking. A failed or missing case has the value that the rules give "
     "it, which is nearly always the worst."
 )
-_MOST_ON_THE_PODIUM = 5
+_CASE_WORDS: tuple[str, ...] = (
+    "The ranks of the teams within each case. In a podium plot, each column is a rank, with the teams from left to "
+    "right in the order of the ranking; a dot is a case, a line joins its dots, and the bars below count how often a "
+    "team had the rank. A heat map counts the cases that gave a team a rank; ties share the better rank.",
+)
+_UNCLEAR = "not better, or not significantly"
 
 
 def ranking_report(ranking: Ranking, pictures: CasePictures | None = None) -> Report:
@@ -66,20 +72,18 @@ def ranking_report(ranking: Ranking, pictures: CasePictures | None = None) -> Re
     values = case_values(ranking)
     teams = Teams([team.name for team in ranking.teams], [team.rank for team in ranking.teams])
     figures = Drawings(teams)
-    stability, rule = [claims_table(ranking), _scheme_taus(ranking)], ranking.deciding.words
+    certainty = [claims_table(ranking), _scheme_taus(ranking)]
     sections = [
         Section(
             *("ranking", "Ranking", "Ranking"),
-            words=[f"{rule[:1].upper()}{rule[1:]}."],
-            notes=[note.text for note in ranking.notes],
+            notes=[(note.line, note.text if note.text != f"{note.line}." else "") for note in ranking.notes],
             final=final_table(ranking),
-            exhibits=figures.add_all(_scores(ranking, teams)),
         ),
         Section(
-            *("stability", "How certain?", "How certain is this ranking?"),
+            *("certainty", "Certainty", "How certain is this ranking?"),
             words=sentences("stability", ranking=ranking, shown=MOST_DETAILED),
-            tables=[*(table for table in stability if table), *group_tables(ranking)],
-            exhibits=figures.add_all(_stability_exhibits(ranking, teams)),
+            tables=[*(table for table in certainty if table), *group_tables(ranking)],
+            exhibits=figures.add_all(_certainty_exhibits(ranking, teams)),
         ),
     ]
     if arena := ranking.arena:
@@ -94,59 +98,39 @@ def ranking_report(ranking: Ranking, pictures: CasePictures | None = None) -> Re
         title = "The judge and the clinicians"
         sections.append(Section("judge", "Judge", title, words, tables=calibration_tables(judged), exhibits=exhibits))
     if exhibits := figures.add_all(metric_exhibits(ranking, teams, values)):
-        sections.append(Section("metrics", "Metrics", "Metric by metric", [_METRIC_WORDS], exhibits=exhibits))
+        words, tables = (METRIC_LEGEND, _METRIC_WORDS), [metrics_table(ranking)]
+        sections.append(Section("metrics", "Metrics", "Metric by metric", words, tables=tables, exhibits=exhibits))
     if exhibits := figures.add_all(_rank_exhibits(ranking, teams, values)):
-        words, metrics = ("The ranks of the teams within each case.",), sum(each.in_schemes for each in values)
+        words, metrics = _CASE_WORDS, sum(each.in_schemes for each in values)
         if metrics > MOST_DETAILED:
             words += (f"{MOST_DETAILED} of {metrics} metrics are shown, in the order of the ranking's rule.",)
-        sections.append(Section("cases", "Cases", "Case by case", words, exhibits=exhibits))
+        tables = [hard_cases(ranking, values[0])]
+        sections.append(Section("cases", "Cases", "Case by case", words, tables=tables, exhibits=exhibits))
+    notes = lines(pictures.notes)
     sections += [
-        Section("teams", "Teams", "Team by team", notes=pictures.notes, teams=team_pages(ranking, values, pictures)),
+        Section("teams", "Teams", "Team by team", notes=notes, teams=team_pages(ranking, values, pictures)),
         Section(
             *("methods", "Methods", "Methods"),
-            words=[" ".join(ranking.methods.sentences)],
+            words=ranking.methods.sentences,
             tables=[_settings(ranking)],
             references=sentences("references", ranking=ranking),
         ),
     ]
-    about = {"kicker": "Ranking", "heading": ranking.title, "facts": _facts(ranking)}
-    return render(figures, pictures.scripts, **about, **_podium(_scored_teams(ranking)), sections=sections)
+    rule = ranking.deciding.words
+    rule = rule.removeprefix("teams are ranked by ") if " = " in rule else f"{rule[:1].upper()}{rule[1:]}."
+    about = {"kicker": "Ranking", "heading": ranking.title, "facts": _facts(ranking), "rule": rule}
+    return render(figures, pictures.scripts, **about, sections=sections)
 
 
-def _facts(ranking: Ranking) -> list[tuple[str, str]]:
+def _facts(ranking: Ranking) -> list[str]:
+    methods, confidence = ranking.methods, confidence_words(ranking.methods.confidence)
     return [
-        *([("Version", ranking.version)] if ranking.version else []),
-        *((name.capitalize(), value) for name, value in ranking.division.items()),
-        ("Teams", f"{len(ranking.teams):,}"),
-        ("Cases", ranking.size.replace(" cases", "").replace(" case", "")),
-        ("Scheme", ranking.deciding.title),
+        f"Version {ranking.version}" if ranking.version else "",
+        *(f"{name.capitalize()} {value}" for name, value in ranking.division.items()),
+        *(count(len(ranking.teams), "team"), ranking.size, count(len(ranking.columns), "figure")),
+        f"{ranking.deciding.title} rule" if ranking.deciding_scheme == OFFICIAL else ranking.deciding.title,
+        f"{confidence} intervals from {methods.bootstraps:,} resamples" if ranking.deciding.stability else "",
     ]
-
-
-def _scored_teams(ranking: Ranking) -> list[tuple[int, str, str]]:
-    """Rank, name and score of every ranked team; of finalists of the arena the rating instead of the score."""
-    decimals = column_decimals(team.score for team in ranking.teams)
-    ratings = ranking.arena.teams if ranking.arena else (None,) * len(ranking.teams)
-    return [
-        (
-            team.rank,
-            team.name,
-            f"{ranking.deciding.score_title} {fixed(team.score, decimals)}"
-            if found is None
-            else f"Arena rating {fixed(found.rating, 1)}",
-        )
-        for team, found in zip(ranking.teams, ratings, strict=True)
-        if team.rank is not None
-    ]
-
-
-def _podium(places: Sequence[tuple[int, str, str]]) -> dict[str, Any]:
-    """Ranks 1 to 3 in the order of the ranking, a mark where a rank is shared; ties beyond five places are counted."""
-    ranks = Counter(rank for rank, *_ in places)
-    winners = [(rank, "=" if ranks[rank] > 1 else "", *words) for rank, *words in places if rank <= 3]
-    more = len(winners) - _MOST_ON_THE_PODIUM
-    words = f"{count(more, 'further team')} tied on the podium are in the table." if more > 0 else ""
-    return {"podium": winners[:_MOST_ON_THE_PODIUM], "more_on_the_podium": words}
 
 
 def _scores(ranking: Ranking, teams: Teams) -> list[Exhibit]:
@@ -174,25 +158,36 @@ def _judge_exhibits(ranking: Ranking, teams: Teams) -> list[Exhibit]:
     return intervals("Comparisons won", caption, teams, rows)
 
 
-def _stability_exhibits(ranking: Ranking, teams: Teams) -> list[Exhibit]:
+def _certainty_exhibits(ranking: Ranking, teams: Teams) -> list[Exhibit]:
+    """The scores and who beats whom by them come first."""
+    stability, alpha = ranking.deciding.stability, ranking.methods.alpha
+    ranks, title = [team.rank for team in ranking.teams], ranking.deciding.score_title
     exhibits = []
-    stability = ranking.deciding.stability
-    ranks = [team.rank for team in ranking.teams]
+    if ranking.claims and len(teams) > 1:
+        better = [0.0 if team.score is None else team.score for team in ranking.teams]
+        sign = 1 if ranking.deciding.score_direction == "higher" else -1
+        p = tuple(
+            tuple(p if p is None or sign * score > sign * other else 1.0 for p, other in zip(row, better, strict=True))
+            for row, score in zip(ranking.claims.p, better, strict=True)
+        )
+        how = "two-sided p-values of the difference, adjusted over all pairs of teams; groups follow them"
+        exhibits.append(significance_map(f"by {title}", how, teams, p, alpha=alpha))
+    exhibits += _scores(ranking, teams)
     if stability is not None:
         exhibits.append(blob_plot(teams, stability, ranks, confidence=ranking.methods.confidence))
+    if len(ranking.schemes) > 1:
+        by_scheme = np.array([scheme.ranks for scheme in ranking.schemes], dtype=np.float64).T
+        exhibits.append(rank_lines(teams, [scheme.title for scheme in ranking.schemes], by_scheme))
     steady = [(scheme.title, scheme.stability) for scheme in ranking.schemes if scheme.stability is not None]
     if steady:
         taus = [np.array(each.taus.values, dtype=np.float64) for _, each in steady]
         exhibits.append(tau_violin([title for title, _ in steady], taus))
     titles = {metric.name: metric.title for metric in ranking.metrics}
-    if len(teams) > 1:
-        exhibits += [
-            significance_map(titles.get(tests.metric, tests.metric), teams, tests, alpha=ranking.methods.alpha)
-            for tests in ranking.significance[:MOST_DETAILED]
-        ]
-    if len(ranking.schemes) > 1:
-        by_scheme = np.array([scheme.ranks for scheme in ranking.schemes], dtype=np.float64).T
-        exhibits.append(rank_lines(teams, [scheme.title for scheme in ranking.schemes], by_scheme))
+    how = "one-sided p-values of paired Wilcoxon tests, adjusted by Holm's method over all ordered pairs"
+    exhibits += [
+        significance_map(titles.get(tests.metric, tests.metric), how, teams, tests.p_holm, alpha=alpha, raw=tests.p)
+        for tests in (ranking.significance[:MOST_DETAILED] if len(teams) > 1 else ())
+    ]
     return exhibits
 
 
@@ -202,7 +197,7 @@ def _scheme_taus(ranking: Ranking) -> Table | None:
     titles = [scheme.title for scheme in ranking.schemes]
     rows = [(title, *(fixed(tau, 2) for tau in row)) for title, row in zip(titles, ranking.scheme_taus, strict=True)]
     caption = "Kendall's τ-b between the rankings of two schemes on all cases: 1 means the same order"
-    return Table(("Scheme", *titles), rows, caption, title="Agreement between schemes")
+    return Table(("Scheme", *titles), rows, caption, title="Agreement between schemes", is_after=True)
 
 
 def _rank_exhibits(ranking: Ranking, teams: Teams, values: Sequence[CaseValues]) -> list[Exhibit]:
@@ -243,7 +238,6 @@ def consensus_report(consensus: Consensus, folders: Sequence[str]) -> Report:
     """The whole HTML file and its figures; the page of each task is in one of the `folders`."""
     teams = Teams(consensus.teams, consensus.consensus_ranks)
     figures = Drawings(teams)
-    means = [f"Mean rank {fixed(mean, 2)}" for mean in consensus.mean_ranks]
     drawn = []
     if consensus.stability is not None:
         drawn.append(blob_plot(teams, consensus.stability, consensus.consensus_ranks, confidence=consensus.confidence))
@@ -259,16 +253,15 @@ def consensus_report(consensus: Consensus, folders: Sequence[str]) -> Report:
             final=consensus_table(consensus),
         ),
         Section(
-            *("stability", "How certain?", "How certain is this ranking?"),
+            *("certainty", "Certainty", "How certain is this ranking?"),
             tables=[Table.of(taus, "Agreement of each task with the consensus")],
             exhibits=figures.add_all(drawn),
         ),
         Section("methods", "Methods", "Methods", [" ".join(consensus.sentences)]),
     ]
-    facts = [("Teams", f"{len(consensus.teams):,}"), ("Tasks", f"{len(consensus.tasks):,}")]
-    podium = _podium(list(zip(consensus.consensus_ranks, consensus.teams, means, strict=True)))
+    facts = [count(len(consensus.teams), "team"), count(len(consensus.tasks), "task")]
     about = {"kicker": "Consensus ranking", "heading": consensus.title, "facts": facts}
-    return render(figures, (), **about, **podium, sections=sections)
+    return render(figures, (), **about, sections=sections)
 
 
 # How certain a ranking is: charts of intervals, ranks in the bootstrap, tests, and ranks under other schemes.
@@ -400,37 +393,37 @@ def density(ordered: Floats, places: Floats) -> Floats:
     return np.asarray(heights / heights.max())
 
 
-def significance_map(title: str, teams: Teams, tests: Significance, *, alpha: float) -> Exhibit:
-    """Is the row's team better than the column's? A full disc on colour: significant after Holm's adjustment. A ring:
-    only without it. Nothing: neither."""
-    size = len(teams)
+def significance_map(  # noqa: PLR0913  (p-values, with what they are of)
+    title: str, how: str, teams: Teams, p: Matrix, *, alpha: float, raw: Matrix | None = None
+) -> Exhibit:
+    """Is the row's team better than the column's? One scale of colour for `p[team][team]`; `raw` is not adjusted."""
+    size, steps = len(teams), [f"p {'<' if end < alpha else '≤'} {end:g}" for end in sorted({0.001, 0.01, alpha})]
     marks, cells = [], [[name, *[NOTHING] * size] for name in teams.names]
     for row, column in ((row, column) for row in range(size) for column in range(size) if row != column):
-        p, holm = tests.p[row][column], tests.p_holm[row][column]
-        sign = "●" if tests.significant_holm[row][column] else "○" if tests.significant[row][column] else ""
-        marks.append({"n": row, "other": column, "p": rounded(p), "holm": rounded(holm), "text": sign})
-        cells[row][column + 1] = f"{probability(p)} (Holm {probability(holm)})"
-    wins = sum(map(sum, tests.significant_holm))
+        found, before = p[row][column], raw[row][column] if raw else None
+        reached = [n for n, end in enumerate(sorted({0.001, 0.01, alpha})) if found is not None and found <= end]
+        step = steps[reached[0]] if reached and (found or 0) <= alpha else _UNCLEAR
+        marks.append({"n": row, "other": column, "p": rounded(found), "step": step})
+        if raw:
+            marks[-1]["unadjusted"] = rounded(before)
+        cells[row][column + 1] = probability(found) + (f" ({probability(before)})" if raw else "")
+    wins = sum(each["step"] != _UNCLEAR for each in marks)
     caption = (
-        f"One-sided p-values that the row's team beats the column's: paired Wilcoxon tests in {title}. ● is better "
-        f"after Holm's adjustment (p ≤ {alpha:g}), ○ only without it. {count(wins, 'ordered pair')} of {len(marks)} "
-        f"differ at {alpha:g} after Holm's adjustment."
+        f"Is the row's team better than the column's? The stronger the colour, the surer: {how}. "
+        f"{count(wins, 'ordered pair')} of {len(marks)} differ at {alpha:g}."
     )
-    below = "p values, and adjusted by Holm's method over all ordered pairs"
-    table = Table(("Team better than", *teams.names), [tuple(row) for row in cells], below)
-    other = o("other", axis={"orient": "top", "labelAngle": -50, "labelExpr": "labels[datum.value]"})
-    sure = {"condition": {"test": "datum.text == '●'", "value": 0.3}, "value": 0.02}
-    square, shown = {**vega.CELL, "stroke": "var(--grid)"}, tips("team", "other_team", "p", "holm")
-    layers = [
-        layer("rect", square, x=other, fillOpacity=sure, tooltip=shown),
-        layer("text", {"fontSize": 20 if size <= 15 else 13}, x=other, text=f("text")),
-    ]
-    for each in layers:
-        each["transform"].append({"filter": vega.SHOWN.replace("datum.n", "datum.other")})
-        each["transform"].append({"calculate": "teams[datum.other]", "as": "other_team"})
-    side = {"step": teams.step}
-    chart = layered(caption, layers, teams, rows=marks, height=side, width=side)
-    return Exhibit(f"Significance map: {title}", caption, chart, table, wide=size > MOST_TEAMS, metric=title)
+    table = Table(("Team better than", *teams.names), [tuple(row) for row in cells], how[:1].upper() + how[1:])
+    axis = {"orient": "top", "labelAngle": 0, "labelExpr": "split(labels[datum.value], ' ')[0]"}
+    other = o("other", axis=axis) | {"title": "… than the team of rank"}
+    colours = [f"var(--p{n + 1})" for n in range(len(steps))]
+    colour = vega.nominal("step", scale={"domain": [*steps, _UNCLEAR], "range": [*colours, "var(--panel)"]})
+    square = {"cornerRadius": 2, "stroke": "var(--grid)", "strokeWidth": 0.5}
+    shown = tips("team", "other_team", "p", *(["unadjusted"] if raw else []))
+    layers = [layer("rect", square, x=other, color=colour | {"sort": [*steps, _UNCLEAR]}, tooltip=shown)]
+    layers[0]["transform"].append({"filter": vega.SHOWN.replace("datum.n", "datum.other")})
+    layers[0]["transform"].append({"calculate": "teams[datum.other]", "as": "other_team"})
+    chart = layered(caption, layers, teams, rows=marks, height={"step": teams.step}, width={"step": teams.step})
+    return Exhibit(f"Who beats whom: {title}", caption, chart, table, wide=size > 2 * MOST_TEAMS, metric=title)
 
 
 def rank_lines(teams: Teams, columns: Sequence[str], ranks: Floats, *, what: str = "scheme") -> Exhibit:

@@ -46,7 +46,7 @@ from podium.tools.report.exhibits import (
     title_of,
 )
 from podium.tools.report.overlays import CasePictures
-from podium.tools.report.page import MOST_STILL_ROWS, Drawings, Exhibit, Report, Section, Table, render
+from podium.tools.report.page import MOST_STILL_ROWS, Drawings, Exhibit, Report, Section, Table, lines, render
 from podium.tools.report.tables import (
     MOST_CELLS,
     CaseRow,
@@ -62,6 +62,7 @@ from podium.tools.report.vega import Teams, f, layer, layered, q, tips
 
 CONFIDENCE = 0.95
 REPLICATES = 1000
+_NO_CASES = "The organisers publish no per-case results, so only the scores can be shown."
 _BINS = 21
 _MOST_LINES, _MOST_POINTS, _TABLE_ROWS = 60, 160, 24
 _LONGEST = 1_000_000  # values of a curve; a file that declares more is not trusted
@@ -75,14 +76,16 @@ def submission_report(file: TeamFile, challenge: AnyChallenge, pictures: CasePic
     metrics = shown_metrics(challenge, content.results)
     figures = Drawings(files=False)
     scores = _scores(challenge, content.aggregates, score_intervals(file, challenge))
-    notes = []
-    if not content.results:
-        notes += ["The organisers publish no per-case results, so only the scores can be shown.", *pictures.notes]
-    sections = [Section("result", "Result", "Result", [paragraph("submission", counts=counts)], notes, tables=[scores])]
+    notes = [] if content.results else [_NO_CASES, *pictures.notes]
+    tables = [*_to_fix(content.results), scores]
+    sections = [
+        Section("result", "Result", "Result", [paragraph("submission", counts=counts)], lines(notes), tables=tables)
+    ]
     cases = _cases(file, metrics, {each.row for each in overlays})
     if cases.rows:
         words = paragraph("submission_cases", counts=counts, metrics=metrics)
-        sections.append(Section("cases", "Cases", "Cases", [words], pictures.notes, cases=cases, overlays=overlays))
+        notes = lines(pictures.notes)
+        sections.append(Section("cases", "Cases", "Cases", [words], notes, cases=cases, overlays=overlays))
     distributions = (
         distribution(metric, [(row.case, row.status, value_of(row, metric)) for row in content.results], column=column)
         for column, metric in enumerate(metrics, FIRST_METRIC_COLUMN)
@@ -108,11 +111,19 @@ def submission_report(file: TeamFile, challenge: AnyChallenge, pictures: CasePic
     )
     settings = settings_table(content.settings)
     sections.append(Section("methods", "Methods", "Methods", [methods], tables=[settings]))
-    numbers = {name.capitalize(): getattr(counts, name) for name in get_args(Status)}
-    facts = [("Submission", file.team), ("Version", content.version)]
-    facts += [(name, f"{number:,}") for name, number in {"Cases": counts.expected, **numbers}.items()]
+    facts = [f"Submission {file.team}", f"Version {content.version}", count(counts.expected, "case")]
+    facts += [f"{getattr(counts, name):,} {name}" for name in get_args(Status)]
     about = {"kicker": "Submission report", "heading": content.title, "facts": facts}
     return render(figures, pictures.scripts, **about, sections=sections)
+
+
+def _to_fix(rows: Sequence[CaseResult]) -> list[Table]:
+    """The failed and missing cases with what to do, and then the partial ones."""
+    bad = [row for status in ("failed", "missing", "partial") for row in rows if row.status == status]
+    cells = [(row.case, row.status, row.trouble or NOTHING) for row in bad[:_TABLE_ROWS]]
+    caption = "" if len(bad) <= _TABLE_ROWS else f"{_TABLE_ROWS} of {len(bad):,}; 'Cases' has all"
+    head = ("Case", "Status", "What to fix")
+    return [Table(head, cells, caption, title="Fix these first", kind="words")] if bad else []
 
 
 def score_intervals(file: TeamFile, challenge: AnyChallenge) -> dict[str, str]:
@@ -171,7 +182,7 @@ def _scores(challenge: AnyChallenge, aggregates: Figures, intervals: Mapping[str
         elif column.path in ranked:
             rows.append((column.title, NO_VALUE, NOTHING, NOTHING, column.direction))
     head = ("Figure", "Value", f"{confidence_words(CONFIDENCE)} interval", "SD over cases", "Better is")
-    return Table(head=head, rows=rows, caption="Scores")
+    return Table(head=head, rows=rows, title="Scores")
 
 
 def curve_of(figures: Figures, curve: Curve) -> Sequence[float | None] | None:

@@ -1,7 +1,6 @@
-"""The tables of a ranking's report: the final table, neighbours, the arena, the judge, every team, and the settings."""
+"""The tables below the final one: claims, the arena, the judge, hard cases, every team, and the settings."""
 
 import math
-from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -11,9 +10,8 @@ import numpy as np
 from podium.errors import listed
 from podium.metrics.declaration import Metric
 from podium.tools.ranking.calibration import Calibration, figure_rows, team_rows
-from podium.tools.ranking.output import consensus_columns, table_columns
 from podium.tools.ranking.prose import paragraph
-from podium.tools.ranking.result import Arena, Consensus, Ranking, Team
+from podium.tools.ranking.result import Arena, Ranking, Team
 from podium.tools.ranking.wording import (
     MOST_FALSE,
     NO_VALUE,
@@ -27,12 +25,14 @@ from podium.tools.ranking.wording import (
     figure,
     fixed,
     interval_words,
+    on_one_line,
     probability,
     with_interval,
 )
 from podium.tools.report.exhibits import FIRST_METRIC_COLUMN, CaseValues, case_values
 from podium.tools.report.overlays import CasePictures
 from podium.tools.report.page import Table
+from podium.tools.report.vega import LONGEST_LABEL
 
 OVERLAYS = 4
 """How many of a submission's worst cases have a picture."""
@@ -40,35 +40,10 @@ OVERLAYS = 4
 MOST_CELLS = 120_000
 """Of all tables of cases: with more, the page would be too large; each team's table then has its worst cases."""
 
+MOST_HARD = 40
+"""How many of the hardest cases are listed."""
+
 _MANY = 5  # at least this many numbers of one setting, such as a tolerance per label, share one row
-
-
-def final_table(ranking: Ranking) -> dict[str, Any]:
-    """What the page shows: rank and team before the columns of `table_columns`; `files` have the table too."""
-    rows = [
-        {
-            "rank": rank_words(team),
-            "name": team.name,
-            "anchor": anchor(number),
-            "is_finalist": team.finalist,
-            "starts_group": number > 0 and team.group != ranking.teams[number - 1].group,
-        }
-        for number, team in enumerate(ranking.teams)
-    ]
-    note, files = paragraph("table_note", ranking=ranking), {"CSV": "ranking.csv", "LaTeX": "ranking.tex"}
-    return {"columns": table_columns(ranking), "rows": rows, "note": note, "files": files}
-
-
-def consensus_table(consensus: Consensus) -> dict[str, Any]:
-    """`final_table` with the columns of `consensus_columns`; teams have no place of their own on the page."""
-    ranks = Counter(consensus.consensus_ranks)
-    plain = {"anchor": "", "is_finalist": False, "starts_group": False}
-    rows = [
-        {"rank": f"{rank}{'=' if ranks[rank] > 1 else ''}", "name": name, **plain}
-        for name, rank in zip(consensus.teams, consensus.consensus_ranks, strict=True)
-    ]
-    note = "Teams of equal rank are marked with =. The last columns are the ranks in the tasks."
-    return {"columns": consensus_columns(consensus), "rows": rows, "note": note, "files": {"CSV": "consensus.csv"}}
 
 
 def claims_table(ranking: Ranking) -> Table | None:
@@ -97,6 +72,7 @@ def claims_table(ranking: Ranking) -> Table | None:
         paragraph("claims_table", ranking=ranking, explained=any("p = " in words for words in groups)),
         title="Claims",
         kind="names",
+        is_after=True,
     )
 
 
@@ -114,7 +90,7 @@ def group_tables(ranking: Ranking) -> list[Table]:
         columns["Gap"] = [fixed(each.gap if each else None, decimals) for each in found.worst]
         title = f"{found.figure} by {found.column or 'group'}"
         caption = "Gap: by how much the worst group is worse than all cases."
-        tables.append(Table.of(columns, caption, title=title, kind="names"))
+        tables.append(Table.of(columns, caption, title=title, kind="names", is_after=True))
     return tables
 
 
@@ -160,6 +136,49 @@ def calibration_tables(calibration: Calibration) -> list[Table]:
         Table(head, figure_rows(calibration), agreement, kind="words phrases"),
         Table(teams, team_rows(calibration), won),
     ]
+
+
+def metrics_table(ranking: Ranking) -> Table:
+    """Every figure of the leaderboard with its best teams and the range over all teams."""
+    rows = []
+    for column in ranking.columns:
+        decimals = even_decimals(column.values, most=3)
+        known = sorted(
+            ((value, team.name) for value, team in zip(column.values, ranking.teams, strict=True) if value is not None),
+            key=lambda pair: pair[0],
+            reverse=column.direction == "higher",
+        )
+        best = [_short(name) for value, name in known if value == known[0][0]]
+        values = [fixed(value, decimals) for value, _ in known]
+        middle = fixed(float(np.median([value for value, _ in known])), decimals)
+        rows.append((column.title, column.direction, listed(best, most=2), values[0], middle, values[-1]))
+    head = ("Figure", "Better is", "Best team", "Best", "Median", "Worst")
+    return Table(head, rows, "All figures of the leaderboard, over the teams", title="Overview")
+
+
+def hard_cases(ranking: Ranking, values: CaseValues) -> Table:
+    """Hardest first, by the median of all teams."""
+    decimals = even_decimals(values.filled[~np.isnan(values.filled)].tolist(), most=3)
+    higher, rows = values.metric.direction == "higher", []
+    for case in np.flatnonzero(values.defined).tolist():
+        column = values.filled[:, case]
+        order = [int(team) for team in np.argsort(column if not higher else -column, kind="stable")]
+        ends = [team for team in order if not np.isnan(column[team])]
+        named = [
+            (fixed(float(column[team]), decimals), _short(ranking.teams[team].name)) for team in (ends[0], ends[-1])
+        ]
+        lost = sum(statuses[case] in ("failed", "missing") for statuses in ranking.statuses)
+        middle = float(np.median(column[ends]))
+        rows.append((middle, (_short(ranking.cases[case]), fixed(middle, decimals), *named[0], *named[1], str(lost))))
+    rows.sort(key=lambda row: row[0], reverse=not higher)
+    note = "" if len(rows) <= MOST_HARD else f": {MOST_HARD} of {len(rows):,} cases"
+    caption = f"Hardest first, by the median {values.title} of all teams{note}"
+    head = ("Case", "Median", "Best", "by", "Worst", "by", "Failed or missing")
+    return Table(head, [cells for _, cells in rows[:MOST_HARD]], caption, title="Hard cases")
+
+
+def _short(name: str) -> str:
+    return on_one_line(name, LONGEST_LABEL)
 
 
 # Team by team.

@@ -27,14 +27,18 @@ Rows = Sequence[Mapping[str, Any]]
 LIGHT: Mapping[str, str] = {
     "paper": "#ffffff", "panel": "#f4f6f9", "ink": "#1a2027", "quiet": "#55606d", "grid": "#dbe1e8",
     "accent": "#0072b2", "accent-soft": "#cfe4f3", "bad": "#a84300", "bad-soft": "#fbe6d9", "good": "#00785a",
-    "gold": "#a87900", "silver": "#6c7886", "bronze": "#9c5a28", "on-medal": "#ffffff",
+    "gold": "#f3c843", "silver": "#cdd5dd", "bronze": "#dd9f6f", "on-medal": "#2b1d00",
+    "at": "#a0317b", "at-soft": "#fbeaf5", "p1": "#0a5f96", "p2": "#4f9ccb", "p3": "#a9d1ea",
+    "h1": "#fafdfe", "h2": "#f2f8fc", "h3": "#e7f3fa", "h4": "#d8ecf7", "h5": "#c6e2f2", "h6": "#aed6ed",
     "series-1": "#0072b2", "series-2": "#c45500", "series-3": "#00785a", "series-4": "#b0568a", "series-5": "#8a6d00",
     "series-6": "#6a51a3", "series-7": "#3a3f46",
 }  # fmt: skip
 DARK: Mapping[str, str] = {
     "paper": "#12161c", "panel": "#1b212a", "ink": "#e9edf2", "quiet": "#a7b1bd", "grid": "#343e4a",
     "accent": "#56b4e9", "accent-soft": "#173b52", "bad": "#ff9d5c", "bad-soft": "#43261a", "good": "#3ed1a5",
-    "gold": "#f2c94c", "silver": "#c3cbd4", "bronze": "#d9925b", "on-medal": "#12161c",
+    "gold": "#f3c843", "silver": "#cdd5dd", "bronze": "#dd9f6f", "on-medal": "#2b1d00",
+    "at": "#f08bca", "at-soft": "#3d1c33", "p1": "#7cc7f2", "p2": "#357fae", "p3": "#1f4a67",
+    "h1": "#121a22", "h2": "#13212c", "h3": "#142b3b", "h4": "#15364c", "h5": "#174260", "h6": "#195076",
     "series-1": "#56b4e9", "series-2": "#ff9d5c", "series-3": "#3ed1a5", "series-4": "#e49ac4", "series-5": "#e6d36a",
     "series-6": "#b7a1f0", "series-7": "#dde3ea",
 }  # fmt: skip
@@ -44,8 +48,8 @@ SERIES = 7
 STRONGEST = 0.5
 """The opacity of the fullest cell: more, and the figure printed on it would be hard to read."""
 
-# Liberation Sans comes with vl-convert, so labels measure the same everywhere.
-FONT = '"Liberation Sans", Arial, Helvetica, sans-serif'
+# Drawings are measured with Liberation Sans, which comes with vl-convert and is as wide as the typeface of the page.
+FONT = '"Public Sans", "Liberation Sans", Arial, Helvetica, sans-serif'
 CONFIG: Spec = {
     "background": "transparent",
     "font": FONT,
@@ -108,7 +112,7 @@ CELL = {"fill": "var(--accent)", "cornerRadius": 2}
 _PICKED = {"condition": {"test": "picked < 0 || datum.n == picked", "value": 1}, "value": 0.18}
 SHOWN = "!length(shown) || indexof(shown, datum.n) >= 0"
 _WORDS = {"team", "other_team", "scheme", "case", "series", "text", "below", "metric", "status"}
-_TITLES = {"other_team": "Other team", "holm": "p, Holm", "below": "Interval", "text": "Figure",
+_TITLES = {"other_team": "Other team", "unadjusted": "p, not adjusted", "below": "Interval", "text": "Figure",
            "first": "Lower quartile", "third": "Upper quartile",
            "lower": "Lower whisker", "upper": "Upper whisker"}  # fmt: skip
 

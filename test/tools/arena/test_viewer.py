@@ -1,4 +1,4 @@
-"""The lock of NiiVue: only the pinned archive is taken."""
+"""The lock of NiiVue and the typeface: only the pinned archives are taken."""
 
 import base64
 import hashlib
@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from podium.errors import OrganiserError
-from podium.tools.arena.web.viewer import lock, read_library
+from podium.tools.arena.web.viewer import lock, read_package
 
 
 def pack(path: Path, content: bytes) -> str:
@@ -22,12 +22,12 @@ def pack(path: Path, content: bytes) -> str:
 
 def test_the_pinned_archive_is_taken_without_its_source_map(tmp_path: Path) -> None:
     archive = tmp_path / "niivue.tgz"
-    wanted = {**lock(), "integrity": pack(archive, b"export {};\n//# sourceMappingURL=index.js.map")}
-    assert read_library(archive, wanted) == b"export {};\n"
+    wanted = {**lock()["niivue"], "integrity": pack(archive, b"export {};\n//# sourceMappingURL=index.js.map")}
+    assert read_package(archive, wanted) == [b"export {};\n"]
 
 
 def test_any_other_is_refused(tmp_path: Path) -> None:
     archive = tmp_path / "niivue.tgz"
     pack(archive, b"export {};")
     with pytest.raises(OrganiserError, match="is not the one that was pinned"):
-        read_library(archive, lock())
+        read_package(archive, lock()["niivue"])

@@ -294,9 +294,8 @@ def test_anonymous_rows_lack_the_classes(tmp_path: Path) -> None:
         "The official ranking has no intervals. The rows are anonymous and do not contain everything the official "
         "score is computed from, so it cannot be recomputed."
     ) in said(ranking)
-    assert (
-        "The rows are anonymous and do not contain 'risk.correct', so the general schemes do not use it."
-        in said(ranking)
+    assert "The rows are anonymous and do not contain 'risk.correct', so the general schemes do not use it." in said(
+        ranking
     )
 
 

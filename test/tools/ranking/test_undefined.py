@@ -147,7 +147,7 @@ def test_where_most_resamples_lack_a_term_the_interval_is_over_those_they_have(t
     assert kinds["twice"] == "defined-terms"
     assert kinds["ap.hernia"] == "percentile"
     assert table_columns(ranking)[0].remarks == ["over the terms of each resample"] * 2
-    assert [note.rpartition(": ")[2] for note in ranking.notes if "a term of the formula" in note] == ["mAP and Twice."]
+    assert [note.rpartition(": ")[2] for note in said(ranking) if "a term of the formula" in note] == ["mAP and Twice."]
 
 
 def test_the_line_on_the_mark_is_not_printed_where_the_marked_column_is_hidden(tmp_path: Path) -> None:

@@ -104,8 +104,19 @@ def until(page: BrowserPage, expression: str) -> None:
     raise AssertionError(f"{expression} never held")
 
 
+def go_to(page: BrowserPage, tab: str) -> None:
+    page.locator(f".tabs a[href='#{tab}']").click()
+    assert page.locator(f"#{tab}").is_visible()
+
+
+def each_tab(page: BrowserPage) -> Iterator[str]:
+    for link in page.locator(".tabs a").all():
+        link.click()
+        yield link.inner_text()
+
+
 def open_page(browser: Browser, path: Path, look: str = "desktop") -> tuple[BrowserPage, list[str]]:
-    """The page with all its charts drawn and seen, and what the browser complained of."""
+    """The page with all its charts drawn, and what the browser complained of."""
     page = browser.new_page(**LOOKS[look])
     said: list[str] = []
     page.on("console", lambda message: said.append(message.text) if message.type == "error" else None)
@@ -113,8 +124,6 @@ def open_page(browser: Browser, path: Path, look: str = "desktop") -> tuple[Brow
     page.goto(path.as_uri())
     page.evaluate("document.documentElement.style.scrollBehavior = 'auto'")
     until(page, ALL_DRAWN)
-    until(page, "(scrollBy(0, 700), scrollY + innerHeight + 1 >= document.documentElement.scrollHeight)")
-    page.evaluate("scrollTo(0, 0)")
     return page, said
 
 
@@ -123,12 +132,14 @@ def open_page(browser: Browser, path: Path, look: str = "desktop") -> tuple[Brow
 def test_nothing_is_clipped_without_a_hint(browser: Browser, pages: dict[str, Path], name: str, look: str) -> None:
     page, _ = open_page(browser, pages[name], look)
     page.evaluate("document.querySelectorAll('article details').forEach(one => { one.open = true })")
-    page.wait_for_timeout(300)
-    width = page.evaluate("[document.documentElement.scrollWidth, document.documentElement.clientWidth]")
-    assert width[0] == width[1], "the page itself never scrolls sideways"
-    frames = page.evaluate(FRAMES)
+    frames = []
+    for tab in each_tab(page):
+        page.wait_for_timeout(300)
+        width = page.evaluate("[document.documentElement.scrollWidth, document.documentElement.clientWidth]")
+        assert width[0] == width[1], f"the page itself never scrolls sideways: {tab}"
+        until(page, f"({FRAMES}).every(one => !one.scrolls || one.says)")
+        frames += page.evaluate(FRAMES)
     assert len(frames) > 5
-    assert [frame["label"] for frame in frames if frame["scrolls"] and not frame["says"]] == []
     if look == "desktop" and name == "golden":
         assert not any(frame["scrolls"] for frame in frames)
     if look == "desktop":
@@ -138,8 +149,11 @@ def test_nothing_is_clipped_without_a_hint(browser: Browser, pages: dict[str, Pa
 @pytest.mark.parametrize("look", LOOKS)
 def test_axe_finds_no_fault(browser: Browser, pages: dict[str, Path], look: str) -> None:
     page, _ = open_page(browser, pages["golden"], look)
-    found = Axe().run(page).response["violations"]
-    faults = [f"{one['id']}: {one['help']} {node['html'][:200]}" for one in found for node in one["nodes"]]
+    page.select_option("#pick", index=2)
+    faults = []
+    for tab in each_tab(page):
+        found = Axe().run(page).response["violations"]
+        faults += [f"{tab}: {one['id']}: {one['help']} {node['html'][:200]}" for one in found for node in one["nodes"]]
     assert faults == []
 
 
@@ -158,18 +172,21 @@ def test_a_team_is_highlighted_in_all_charts_and_in_the_table(browser: Browser, 
     assert page.locator(faint).count() == 0
     page.select_option("#pick", index=2)
     until(page, "document.querySelectorAll(\".live [opacity='0.18']\").length > 20")
-    assert page.locator(f"figure:has({faint})").count() == 7, "all charts but the violins, which have no teams"
-    assert page.locator("tr.at th").inner_text().startswith("C")
+    assert page.locator(f"figure:has({faint})").count() == 8, "all charts but the violins, which have no teams"
+    assert page.locator(".final tr.at th").inner_text().startswith("C")
     page.select_option("#pick", index=0)
     until(page, "!document.querySelector(\".live [opacity='0.18']\")")
+    go_to(page, "certainty")
     page.locator("#figure-scores-mean-dice .live .mark-symbol path").nth(1).click()
     until(page, "document.querySelector('#pick').value === '1'")
+    go_to(page, "cases")
     page.locator("#figure-podium-plot-dice .live .role-legend-label text").first.click()
     until(page, "document.querySelector('#pick').value === '0'")
 
 
 def test_a_dot_says_what_it_is_and_leads_to_its_row(browser: Browser, pages: dict[str, Path]) -> None:
     page, _ = open_page(browser, pages["golden"])
+    go_to(page, "metrics")
     dots = page.locator("#figure-dice .live .layer_0_marks path")
     assert dots.count() == 32
     box = [dot.bounding_box() or {"x": 0} for dot in dots.all()]
@@ -185,7 +202,7 @@ def test_a_dot_says_what_it_is_and_leads_to_its_row(browser: Browser, pages: dic
 
 def test_from_the_ranking_to_a_team_to_a_case_to_its_picture_and_back(browser: Browser, pages: dict[str, Path]) -> None:
     page, _ = open_page(browser, pages["golden"])
-    page.locator(".final a", has_text="A").click()
+    page.locator(".final .team a", has_text="A").click()
     page.locator("#team-3-8 a", has_text="picture").click()
     assert page.locator("figure:target svg").count() >= 1
     page.locator("figure:target a", has_text="Its row in the table").click()
@@ -196,19 +213,21 @@ def test_from_the_ranking_to_a_team_to_a_case_to_its_picture_and_back(browser: B
 
 def test_tables_of_cases_sort_and_filter(browser: Browser, pages: dict[str, Path]) -> None:
     page, _ = open_page(browser, pages["golden"])
-    article = page.locator("article", has=page.locator("#team-4"))
+    go_to(page, "teams")
+    article = page.locator("#team-4")
     names = article.locator(".cases tbody th:visible bdi")
     assert names.first.inner_text() == "c3", "the missing case"
     article.locator(".cases thead button", has_text="Case").click()
     assert names.all_inner_texts() == [f"c{number}" for number in range(1, 9)]
     article.locator(".cases thead button", has_text="Dice").first.click()
     assert names.first.inner_text() == "c5", "the best"
-    assert article.locator("th[aria-sort]").get_attribute("aria-sort") == "descending"
+    assert article.locator(".cases th[aria-sort]").get_attribute("aria-sort") == "descending"
     article.locator("button", has_text="Unscored first").click()
     assert names.first.inner_text() == "c3"
     article.locator("input").fill("missing")
     assert names.all_inner_texts() == ["c3"]
     assert article.locator("[role=status]").inner_text() == "1 of 8 cases shown"
+    go_to(page, "ranking")
     page.locator(".final thead button", has_text="Team").click()
     assert [name[0] for name in page.locator(".final tbody th").all_inner_texts()] == ["A", "B", "C", "D"]
 
@@ -216,7 +235,7 @@ def test_tables_of_cases_sort_and_filter(browser: Browser, pages: dict[str, Path
 def test_the_first_click_on_a_heading_sorts_the_best_first(browser: Browser, pages: dict[str, Path]) -> None:
     page, _ = open_page(browser, pages["large"])
     for title, best in (("Dice", max), ("HD95", min)):
-        head = page.locator(".final thead th", has_text=title).first
+        head = page.locator(".final thead th.m", has_text=title).first
         head.locator("button").click()
         column = head.evaluate("head => head.cellIndex")
         cells = page.locator(f".final tbody tr > :nth-child({column + 1})").all_inner_texts()
@@ -228,6 +247,7 @@ def test_the_first_click_on_a_heading_sorts_the_best_first(browser: Browser, pag
 
 def test_teams_and_metrics_are_chosen(browser: Browser, pages: dict[str, Path]) -> None:
     page, _ = open_page(browser, pages["many"])
+    go_to(page, "metrics")
     shown = page.locator("figure[data-metric]:visible")
     page.select_option("#metric", "HD95 5")
     assert shown.count() == 1
@@ -239,17 +259,68 @@ def test_teams_and_metrics_are_chosen(browser: Browser, pages: dict[str, Path]) 
     page.locator("#tools button", has_text="None").click()
     page.locator("#tools input").nth(3).check()
     assert page.locator("#shown").inner_text() == "1 of 20 shown"
+    page.keyboard.press("Escape")
     until(
         page,
         f"document.querySelectorAll('figure[data-metric]:not([hidden]) .role-axis-label text').length < {before - 15}",
     )
+    go_to(page, "ranking")
     assert page.locator(".final tbody tr:visible").count() == 1
+
+
+def test_the_table_comes_first_and_its_rows_are_low(browser: Browser, pages: dict[str, Path]) -> None:
+    page, _ = open_page(browser, pages["large"])
+    rows = [row.bounding_box() or {"y": 0.0, "height": 0.0} for row in page.locator(".final tbody tr").all()]
+    assert rows[0]["y"] <= 320
+    assert max(row["height"] for row in rows) <= 36
+    assert sum(row["y"] + row["height"] <= 900 for row in rows) >= 12
+    head = page.locator(".final thead th").first.bounding_box()
+    page.locator(".region").evaluate("region => region.scrollBy(200, 300)")
+    assert page.locator(".final thead th").first.bounding_box() == head, "head and team stay"
+
+
+def test_teams_are_found_and_columns_chosen(browser: Browser, pages: dict[str, Path]) -> None:
+    page, _ = open_page(browser, pages["many"])
+    page.fill("#search", "gentle")
+    shown = page.locator(".final tbody tr:visible .team").all_inner_texts()
+    assert shown
+    assert all(name.startswith("Gentle") for name in shown)
+    assert page.locator("#found").inner_text() == f"{len(shown)} of 20 teams"
+    page.fill("#search", "")
+    heads = page.locator(".final thead th.m:visible")
+    assert heads.count() == 8
+    page.locator("#columns summary").click()
+    page.locator("#columns button", has_text="All").click()
+    assert heads.count() == 14
+    assert page.locator("#columns summary").inner_text().endswith("14 of 14")
+    page.locator("#columns button", has_text="None").click()
+    assert heads.count() == 0
+
+
+def test_one_tab_is_shown_and_old_links_lead_to_theirs(browser: Browser, pages: dict[str, Path]) -> None:
+    page, _ = open_page(browser, pages["golden"])
+    assert [section.get_attribute("id") for section in page.locator("section:visible").all()] == ["ranking"]
+    for link, tab in (("stability", "certainty"), ("team-3-8", "teams"), ("figure-dice", "metrics")):
+        page.goto(f"{pages['golden'].as_uri()}#{link}")
+        assert [section.get_attribute("id") for section in page.locator("section:visible").all()] == [tab]
+        assert page.locator(".tabs [aria-current]").get_attribute("href") == f"#{tab}"
+
+
+def test_intervals_are_bars_or_figures_and_colours_can_go(browser: Browser, pages: dict[str, Path]) -> None:
+    page, _ = open_page(browser, pages["golden"])
+    assert page.locator(".final .forest:visible").count() == 4
+    page.select_option("#intervals", "plus")
+    assert page.locator(".final .forest:visible").count() == 0
+    assert page.locator(".final small:visible").first.inner_text().strip() == "± 0.1400"
+    page.locator("#heat").uncheck()
+    assert page.locator(".final.heat").count() == 0
 
 
 def test_without_javascript_everything_is_there(browser: Browser, pages: dict[str, Path]) -> None:
     page = browser.new_page(**DESKTOP, java_script_enabled=False)
     page.goto(pages["golden"].as_uri())
-    assert page.locator(".still svg:visible").count() == 8
+    assert page.locator(".still svg:visible").count() == 9
+    assert page.locator("section:visible").count() == page.locator("section").count() == 6
     assert page.locator(".cases tbody tr:visible").count() == 32
     assert page.locator("#tools:visible, thead button, .tools:visible").count() == 0
     assert page.locator(".chart:visible:has(.still:empty)").count() == 0, "a blank chart says nothing: its table does"
@@ -285,9 +356,10 @@ def test_a_consensus_leads_to_its_tasks(browser: Browser, pages: dict[str, Path]
     page, said = open_page(browser, pages["consensus"])
     assert said == []
     assert page.locator(".final tbody td.rank").all_inner_texts() == ["1=", "1=", "3"]
-    assert page.locator(".final tbody th").all_inner_texts() == [HOSTILE[0], *HOSTILE[2:]]
+    names = [cell.get_attribute("title") for cell in page.locator(".final tbody th").all()]
+    assert names == [HOSTILE[0], *HOSTILE[2:]]
     page.get_by_role("link", name="Liver & spleen").click()
-    assert page.get_by_role("heading", level=1).inner_text() == "Four teams, eight cases"
+    assert page.get_by_role("heading", level=1).inner_text().startswith("Four teams, eight cases")
 
 
 def test_printed_pages_are_light_and_have_no_tools(browser: Browser, pages: dict[str, Path]) -> None:
@@ -309,7 +381,7 @@ def overlay_report(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def overlays(browser: Browser, overlay_report: Path) -> BrowserPage:
     page = browser.new_page(**DESKTOP)
-    page.goto(overlay_report.as_uri())
+    page.goto(f"{overlay_report.as_uri()}#cases")
     return page
 
 

@@ -17,13 +17,11 @@ from tools.report.made_rankings import GOLDEN_VALUES, golden_ranking, large_rank
 
 from podium.challenges.pictures import Diagram
 from podium.metrics.declaration import Curve, Metric
-from podium.tools.ranking.result import Significance
 from podium.tools.report.exhibits import (
     CaseValues,
     box_and_dots,
     case_values,
     defined,
-    grid_of,
     is_yes_or_no,
     metric_exhibits,
     places_in_case,
@@ -177,17 +175,26 @@ def test_lines_across_schemes_tell_who_moves() -> None:
 
 
 def test_the_significance_map_of_the_worked_example() -> None:
-    tests = Significance(
-        metric="dice",
-        p=((None, 0.0111271), (0.9929623, None)),
-        p_holm=((None, 0.0222542), (1.0, None)),
-        significant=((False, True), (False, False)),
-        significant_holm=((False, True), (False, False)),
-    )
-    exhibit = significance_map("Dice", teams_of("B", "D"), tests, alpha=0.05)
-    assert exhibit.table.rows == [("B", "–", "0.011 (Holm 0.022)"), ("D", "0.993 (Holm 1.000)", "–")]
+    holm, raw = ((None, 0.0222542), (1.0, None)), ((None, 0.0111271), (0.9929623, None))
+    exhibit = significance_map("Dice", "by Holm's method", teams_of("B", "D"), holm, alpha=0.05, raw=raw)
+    assert exhibit.table.rows == [("B", "–", "0.022 (0.011)"), ("D", "1.000 (0.993)", "–")]
     assert "1 ordered pair of 2 differ at 0.05" in exhibit.caption
-    assert [(row["n"], row["other"], row["text"]) for row in rows_of(exhibit)] == [(0, 1, "●"), (1, 0, "")]
+    unclear = "not better, or not significantly"
+    assert [(row["n"], row["other"], row["step"]) for row in rows_of(exhibit)] == [(0, 1, "p ≤ 0.05"), (1, 0, unclear)]
+    scale = exhibit.chart["layer"][0]["encoding"]["color"]["scale"]
+    assert scale["domain"] == ["p < 0.001", "p < 0.01", "p ≤ 0.05", unclear]
+    strict = significance_map("Dice", "", teams_of("B", "D"), holm, alpha=0.01)
+    assert {row["step"] for row in rows_of(strict)} == {unclear}
+
+
+def test_the_map_of_the_official_score_says_only_who_is_better() -> None:
+    """Its p-values are two-sided: the team with the lower score is not better, however small they are."""
+    exhibit = next(
+        each for each in ranking_report(golden_ranking()).exhibits if each.title.startswith("Who beats whom")
+    )
+    assert exhibit.title == "Who beats whom: by Mean Dice"
+    assert all(row["p"] == 1 for row in rows_of(exhibit) if row["n"] > row["other"])
+    assert {row["n"] for row in rows_of(exhibit) if row["step"].startswith("p")} <= {0, 1, 2}
 
 
 def test_violins_have_their_mode_where_the_values_are() -> None:
@@ -341,7 +348,7 @@ def test_every_chart_is_valid_vega_lite(hostile_exhibits: list[Exhibit]) -> None
         found.to_dict(validate=True)
         kinds.add(exhibit.title.split(":")[0])
     assert len(hostile_exhibits) > 14
-    assert {"Significance map", "Podium plot", "Ranking heat map", "Ranks under every scheme"} <= kinds
+    assert {"Who beats whom", "Podium plot", "Ranking heat map", "Ranks under every scheme"} <= kinds
 
 
 def test_names_are_data_in_drawings(hostile_exhibits: list[Exhibit]) -> None:
@@ -408,55 +415,10 @@ def test_the_first_teams_have_colours_dashes_and_markers_of_their_own() -> None:
 # Many metrics
 
 
-def test_families_and_labels() -> None:
-    names = [f"{family}.region{number}" for family in ("dice", "nsd") for number in range(3)]
-    assert grid_of(names) == {
-        "dice": {"region0": 0, "region1": 1, "region2": 2},
-        "nsd": {"region0": 3, "region1": 4, "region2": 5},
-    }
-    assert grid_of(["dice.a", "dice.b", "nsd.a"]) is None
-    assert grid_of(["dice", "nsd"]) is None
-
-
-def test_maps_of_labels_have_titles_that_read_like_words() -> None:
-    ranking = large_ranking(teams=3, cases=4, metrics=14)
-    labels = ("mean", "liver", "right_kidney", "spleen", "pancreas", "aorta", "left_kidney")
-    names = [(family, label) for family in ("dice", "nsd") for label in labels]
-    titles = {("dice", "mean"): "DSC", ("nsd", "mean"): "NSD"}
-    metrics = tuple(
-        replace(
-            metric,
-            name=f"{family}.{label}",
-            title=titles.get((family, label), f"{'Dice' if family == 'dice' else 'NSD'} {label.replace('_', ' ')}"),
-        )
-        for metric, (family, label) in zip(ranking.metrics, names, strict=True)
-    )
-    ranking = replace(ranking, metrics=metrics)
-    found = metric_exhibits(ranking, teams_of(*(team.name for team in ranking.teams)), case_values(ranking))
-    assert [each.title for each in found[:3]] == ["Labels by metric", "Means by label: Dice", "Means by label: NSD"]
-    assert found[1].table.head == ("Team", "mean of labels", *(label.replace("_", " ") for label in labels[1:]))
-    assert found[0].table.head == ("Label", "Dice", "NSD")
-    assert "(" in found[0].table.rows[0][1], "the lowest and the highest team"
-
-
-def test_many_metrics_have_maps_too() -> None:
+def test_of_many_metrics_all_can_be_chosen_and_the_first_are_drawn_in_advance() -> None:
     ranking = large_ranking(teams=6, cases=8, metrics=39)
-    metrics = tuple(
-        replace(metric, name=f"{('dice', 'nsd', 'hd')[number % 3]}.r{number // 3}", in_schemes=False)
-        for number, metric in enumerate(ranking.metrics)
-    )
-    ranking = replace(ranking, metrics=metrics)
     found = metric_exhibits(ranking, teams_of(*(team.name for team in ranking.teams)), case_values(ranking))
-    assert [each.title for each in found[:4]] == [
-        *("Labels by metric", "Means by label: Dice", "Means by label: NSD", "Means by label: HD95"),
-    ]
-    assert len(found) == 4 + 39, "every metric can be chosen"
-    assert [each.drawn for each in found[4:]] == [True] * 4 + [False] * 35
-    low, high = (metrics[0].mean_intervals or ((0.0, 0.0),))[0] or (0.0, 0.0)
-    assert f"{low:.3f}–{high:.3f}" in texts(Drawings().add(found[1]).svg), "the interval is below the mean"
-    first = found[1].table.rows[0]
-    mean, interval = metrics[0].means[0], (metrics[0].mean_intervals or ())[0]
-    assert first[1] == f"{mean:.4f} ({interval[0]:.4f} to {interval[1]:.4f})"
+    assert [each.drawn for each in found] == [True] * 4 + [False] * 35
 
 
 # Overlays and PNG.

@@ -16,6 +16,7 @@ from podium.tools.ranking.wording import (
     on_one_line,
     probability,
 )
+from podium.tools.report.final_table import HEAT
 from podium.tools.report.page import stylesheet_variables
 from podium.tools.report.vega import DARK, LIGHT, SERIES, STRONGEST
 
@@ -47,8 +48,10 @@ SERIES_COLOURS = [f"series-{number}" for number in range(1, SERIES + 1)]
 CONTRASTS = [
     *((ink, paper, TEXT) for ink in ("ink", "quiet", "accent", "bad") for paper in PAPERS),
     *(("ink", tint, TEXT) for tint in ("accent-soft", "bad-soft")),
-    *((shape, paper, LARGE_TEXT_OR_SHAPE) for shape in (*MEDALS, *SERIES_COLOURS) for paper in PAPERS),
-    *(("on-medal", medal, LARGE_TEXT_OR_SHAPE) for medal in MEDALS),
+    *((shape, paper, LARGE_TEXT_OR_SHAPE) for shape in SERIES_COLOURS for paper in PAPERS),
+    *(("on-medal", medal, TEXT) for medal in MEDALS),
+    *(("ink", f"h{level}", TEXT) for level in range(1, HEAT + 1)),
+    *(("at", ground, TEXT) for ground in ("paper", "at-soft")),
 ]
 
 

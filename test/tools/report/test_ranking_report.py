@@ -8,7 +8,8 @@ import pytest
 from tools.report.made_rankings import golden_ranking, large_ranking
 from tools.report.page_check import Page
 
-from podium.tools.ranking.result import Note, Ranking, Taus
+from podium.tools.ranking.result import AggregateColumn, Note, Ranking, Taus
+from podium.tools.report.final_table import final_table
 from podium.tools.report.ranking_report import ranking_report
 from podium.tools.report.tables import settings_table
 
@@ -31,17 +32,40 @@ def golden_page() -> Page:
 
 
 def test_the_table_says_what_the_ranking_says() -> None:
-    rows = golden_page().table("Rank", "Team", "Mean Dice", "Rank, 95 % interval", "Share of resamples won", "Group")
-    interval = "0.6100 to 0.8900"
-    assert [[*row[:3], row[5]] for row in rows] == [
-        ["1", "B finalist", f"0.8688{interval}", "1"],
-        ["2", "C finalist", f"0.8625{interval}", "1"],
-        ["3", "A", f"0.8200{interval}", "1"],
-        ["4", "D", f"0.6500{interval}", "2"],
+    head = ("Rank", "Team", "Mean Dice", "Rank, 95\u00a0%\ninterval", "Share of\nresamples won", "Cases\nscored")
+    rows = golden_page().table(*head)
+    assert [row[:4] for row in rows] == [
+        ["1A", "B finalist", "0.8688 ± 0.1400", "1–3"],
+        ["2A", "C finalist", "0.8625 ± 0.1400", "1–3"],
+        ["3A", "A", "0.8200 ± 0.1400", "1–3"],
+        ["4B", "D", "0.6500 ± 0.1400", "4"],
     ]
-    assert [row[3] for row in rows] == [f"{ranks} tests: 1 to 4" for ranks in ("1 to 3", "1 to 3", "1 to 3", "4")]
     assert [row[4] for row in rows] == ["50 %", "20 %", "30 %", "< 1 % (n = 8 cases)"]
-    assert rows[3][-1] == "7/81 missing", "the table shows how many cases a team lost"
+    assert [row[5] for row in rows] == ["8/8", "8/8", "8/8", "7/8"]
+    text = golden_page().text
+    assert text.count('title="tests: 1 to 4"') == 4
+    assert 'class="warn" title="1 missing"' in text, "a team that lost cases is marked"
+    assert 'title="0.6100 to 0.8900; rank 1 of 4"' in text
+
+
+def test_the_best_of_a_column_is_bold_and_colours_follow_the_rank() -> None:
+    values = (0.9, 0.7, None, 0.7)
+    column = AggregateColumn(
+        **{"path": "nsd", "title": "NSD", "direction": "higher", "headline": True, "errors": None, "intervals": None},
+        values=values,
+    )
+    table = final_table(replace(golden_ranking(), columns=(column,)))
+    (cells,) = (each.cells for each in table["columns"] if each.title == "NSD")
+    assert [(cell.text, cell.kind) for cell in cells] == [
+        *(("0.900", "m best h6"), ("0.700", "m h3"), ("no value", "m none"), ("0.700", "m h3")),
+    ]
+    assert [row["bracket"] for row in table["rows"]] == ["in from", "in", "in to", ""]
+
+
+def test_more_than_eight_figures_are_chosen_by_the_reader() -> None:
+    table = final_table(large_ranking(teams=3, cases=5, metrics=26))
+    metrics = [each for each in table["columns"] if each.kind == "m"]
+    assert [each.is_more for each in metrics] == [False] * 8 + [True] * 18
 
 
 def test_every_chart_has_a_drawing_a_text_alternative_and_a_table() -> None:
@@ -50,11 +74,12 @@ def test_every_chart_has_a_drawing_a_text_alternative_and_a_table() -> None:
         assert svg.get("role") == "img"
         assert svg.get("aria-label")
     assert page.figures == [
+        "Who beats whom: by Mean Dice",
         "Scores: Mean Dice",
         "Blob plot of bootstrap ranks",
-        "Violin plot of Kendall&#39;s τ",
-        "Significance map: Dice",
         "Ranks under every scheme",
+        "Violin plot of Kendall&#39;s τ",
+        "Who beats whom: Dice",
         "Dice",
         "Podium plot: Dice",
         "Ranking heat map: Dice",
@@ -67,18 +92,24 @@ def test_every_chart_has_a_drawing_a_text_alternative_and_a_table() -> None:
         assert "<table>" in detail.split("</details>")[0]
 
 
-def test_the_podium_is_text_and_ties_are_marked() -> None:
-    assert "1 B Mean Dice 0.8688 2 C Mean Dice 0.8625 3 A Mean Dice 0.8200" in golden_page().all_words
+def test_medals_are_in_the_rank_cells_and_ties_are_marked() -> None:
     ranking = golden_ranking()
     ranks = (1, 1, 3, 4)
-    tied = tuple(replace(team, rank=rank) for team, rank in zip(ranking.teams, ranks, strict=True))
-    assert "1= B Mean Dice 0.8688 1= C Mean Dice 0.8625 3 A" in page_of(replace(ranking, teams=tied)).all_words
+    tied = tuple(
+        replace(team, rank=rank, tied_with=("other",) if rank == 1 else ())
+        for team, rank in zip(ranking.teams, ranks, strict=True)
+    )
+    text = page_of(replace(ranking, teams=tied)).text
+    assert text.count('<span class="medal m1">1=</span>') == 2
+    assert text.count('<span class="medal m3">3</span>') == 1
+    assert text.count('class="medal') == 3
 
 
-def test_twenty_teams_that_tie_on_the_podium_are_counted() -> None:
-    page = page_of(with_rank(large_ranking(teams=20, cases=5, metrics=1), rank=1))
-    assert page.text.count('<li class="rank-1">') == 5
-    assert "15 further teams tied on the podium are in the table." in page.all_words
+def test_notes_are_one_line_each() -> None:
+    note = Note(kind="intervals", line="8 cases: read intervals with care", text="There are only 8.", numbers={})
+    page = page_of(replace(golden_ranking(), notes=(note, replace(note, line="Short", text="Short."))))
+    assert "<summary>8 cases: read intervals with care</summary><p>There are only 8.</p>" in page.text
+    assert "<li>Short</li>" in page.text
 
 
 def test_every_case_of_every_team_is_a_row_that_links_lead_to() -> None:
@@ -104,7 +135,7 @@ def test_rows_of_cases_are_in_the_page_once() -> None:
 @pytest.mark.slow
 def test_what_is_not_shown_is_said_and_a_large_page_stays_below_five_megabytes() -> None:
     ranking = large_ranking(teams=3, cases=5, metrics=26)
-    assert "4 of 26 figures are shown; ranking.csv has all." in page_of(ranking).all_words
+    assert "8 of 26 figures are printed; ranking.csv has all" in page_of(ranking).all_words
     all_decide = replace(
         ranking,
         metrics=tuple(replace(metric, in_schemes=True) for metric in ranking.metrics),
@@ -112,7 +143,7 @@ def test_what_is_not_shown_is_said_and_a_large_page_stays_below_five_megabytes()
     )
     words = page_of(all_decide).all_words
     assert "4 of 26 metrics are shown" in words
-    assert "Significance maps: 4 of 26 are shown; ranking.json has all." in words
+    assert "Who beats whom: 4 of 26 metrics are shown; ranking.json has all." in words
     many = page_of(large_ranking(teams=50, cases=1000, metrics=10))
     assert "240 of 1,000 cases are shown: failed, missing and partial ones, and the worst." in many.all_words
     assert len(many.text.encode()) < 5_000_000
@@ -149,7 +180,13 @@ def test_the_methods_can_be_cited() -> None:
 
 def test_names_and_messages_are_text_whatever_they_say() -> None:
     ranking = golden_ranking(HOSTILE, error=HOSTILE[0])
-    hostile = replace(ranking, title=HOSTILE[0], version=HOSTILE[1], notes=(Note(kind="input", line=HOSTILE[0], text=HOSTILE[2], numbers={}),), cases=(*HOSTILE, *"abcd"))
+    hostile = replace(
+        ranking,
+        title=HOSTILE[0],
+        version=HOSTILE[1],
+        notes=(Note(kind="input", line=HOSTILE[0], text=HOSTILE[2], numbers={}),),
+        cases=(*HOSTILE, *"abcd"),
+    )
     page = page_of(hostile)
     assert len(page.scripts) == 2
     assert "<script>" not in page.text
@@ -169,6 +206,7 @@ def test_menus_have_names_without_marks_of_direction() -> None:
 def test_nothing_is_loaded_and_the_page_forbids_it() -> None:
     page = golden_page()
     text = page.text.replace(page.scripts[0], "").replace('xmlns="http://www.w3.org/2000/svg"', "")
+    text = text.replace(page.style, "")
     for scheme in ("http:", "https:", "//cdn", "@import", "url("):
         assert scheme not in text.replace("url(#", "")
     assert page.policy.startswith("default-src 'none'; base-uri 'none'; form-action 'none'; style-src 'sha256-")
@@ -181,14 +219,14 @@ def with_rank(ranking: Ranking, **changes: object) -> Ranking:
 
 def test_all_teams_tied() -> None:
     page = page_of(with_rank(golden_ranking(), rank=1, score=0.5, tied_with=("others",)))
-    assert [row[0] for row in page.table("Rank", "Team", "Mean Dice")] == ["1="] * 4
+    assert [row[0] for row in page.table("Rank", "Team", "Mean Dice")] == ["1=A"] * 3 + ["1=B"]
     assert "Rank 1 of 4, shared with others." in page.all_words
 
 
 def test_unranked_teams_have_no_place() -> None:
     page = page_of(with_rank(golden_ranking(), rank=None, score=None))
-    assert [row[0] for row in page.table("Rank", "Team", "Mean Dice")] == ["–"] * 4
-    assert 'class="podium"' not in page.text
+    assert [row[0] for row in page.table("Rank", "Team", "Mean Dice")] == ["–A"] * 3 + ["–B"]
+    assert 'class="medal' not in page.text
     assert "Not ranked." in page.all_words
 
 
@@ -216,10 +254,11 @@ def test_a_ranking_without_single_cases_says_why_there_is_no_interval() -> None:
     bare = replace(
         ranking, cases=(), statuses=((),) * 4, metrics=(), schemes=(scheme,), scheme_taus=((1.0,),), significance=()
     )
+    bare = replace(bare, claims=None, differences=())
     page = page_of(bare)
     assert reason in page.all_words
     assert page.figures == ["Scores: Mean Dice"]
-    assert page.tables[0][0][:4] == ["Rank", "Team", "Mean Dice", "Group"]
+    assert page.tables[0][0][:4] == ["Rank", "Team", "Mean Dice", "Cases\nscored"]
 
 
 LOST = (0.1, None, *(0.1,) * 6)

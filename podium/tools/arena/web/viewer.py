@@ -1,7 +1,8 @@
-"""NiiVue, which draws volumes and meshes: fetched once with npm, checked against the lock, and served by us or part of
-a report's page.
+"""NiiVue, which draws volumes and meshes, and the typeface of report pages: fetched once with npm, checked against the
+lock, and served by us or part of a page.
 
-Without it the pages show plain slices. It is never committed and never loaded from another host.
+Without them the pages show plain slices, in a font of the reader's system. They are never committed and never loaded
+from another host.
 """
 
 import base64
@@ -12,6 +13,7 @@ import shutil
 import subprocess
 import sys
 import tarfile
+from collections.abc import Mapping
 from importlib.resources import files
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -24,27 +26,31 @@ _SOURCE_MAP = b"//# sourceMappingURL="
 _SECONDS = 300
 
 
-def lock() -> dict[str, str]:
-    """The package, its version, and what its archive must hash to."""
-    read: dict[str, str] = json.loads(files("podium.tools.arena.web").joinpath("viewer_lock.json").read_text("utf-8"))
+def lock() -> dict[str, dict[str, Any]]:
+    """Of NiiVue and the typeface: the package, its version, what its archive must hash to, and the files to take."""
+    read: dict[str, Any] = json.loads(files("podium.tools.arena.web").joinpath("viewer_lock.json").read_text("utf-8"))
     return read
 
 
-def install_viewer() -> bool:
-    """Fetch the pinned version, unless it is there; says whether it was fetched."""
-    wanted, stamp = lock(), LIBRARY.with_suffix(".version")
-    if LIBRARY.is_file() and stamp.is_file() and stamp.read_text("utf-8") == wanted["integrity"]:
-        return False
-    with TemporaryDirectory() as folder:
-        archive = _pack(f"{wanted['package']}@{wanted['version']}", Path(folder))
-        content = read_library(archive, wanted)
-    try:
-        LIBRARY.parent.mkdir(parents=True, exist_ok=True)
-        LIBRARY.write_bytes(content)
-        stamp.write_text(wanted["integrity"], "utf-8")
-    except OSError as error:
-        raise UsageError(f"{LIBRARY} cannot be written: {error.strerror}.") from None
-    return True
+def install_viewer() -> list[str]:
+    """Fetch the pinned versions that are not there; says which were fetched."""
+    fetched = []
+    for name, wanted in lock().items():
+        stamp, package = LIBRARY.with_name(f"{name}.version"), f"{wanted['package']} {wanted['version']}"
+        paths = [LIBRARY.with_name(file) for file in wanted["files"]]
+        if all(each.is_file() for each in (*paths, stamp)) and stamp.read_text("utf-8") == wanted["integrity"]:
+            continue
+        with TemporaryDirectory() as folder:
+            contents = read_package(_pack(package.replace(" ", "@"), Path(folder)), wanted)
+        try:
+            LIBRARY.parent.mkdir(parents=True, exist_ok=True)
+            for path, content in zip(paths, contents, strict=True):
+                path.write_bytes(content)
+            stamp.write_text(wanted["integrity"], "utf-8")
+        except OSError as error:
+            raise UsageError(f"{LIBRARY.parent} cannot be written: {error.strerror}.") from None
+        fetched.append(package)
+    return fetched
 
 
 def viewer_scripts() -> tuple[str, str]:
@@ -57,15 +63,14 @@ def viewer_scripts() -> tuple[str, str]:
     return f"{LIBRARY.read_text('utf-8')}\nwindow.niivue = {{ {names} }};\n", own
 
 
-def read_library(archive: Path, wanted: dict[str, str]) -> bytes:
-    """The script inside the package's archive, without the pointer to a source map that we do not serve."""
+def read_package(archive: Path, wanted: Mapping[str, Any]) -> list[bytes]:
+    """The files inside the package's archive, without pointers to source maps that we do not serve."""
     found = "sha512-" + base64.b64encode(hashlib.sha512(archive.read_bytes()).digest()).decode("ascii")
     if found != wanted["integrity"]:
         raise OrganiserError(f"The archive of {wanted['package']} {wanted['version']} is not the one that was pinned.")
     with tarfile.open(archive) as opened:
-        member = opened.extractfile(wanted["file"])
-        assert member is not None
-        return member.read().partition(_SOURCE_MAP)[0]
+        members = [opened.extractfile(name) for name in wanted["files"].values()]
+        return [member.read().partition(_SOURCE_MAP)[0] for member in members if member is not None]
 
 
 def _pack(name: str, folder: Path) -> Path:
