@@ -35,7 +35,7 @@ FIGURES_FOLDER = "figures"
 MOST_STILL_ROWS = 1_500
 """A chart of more rows is not drawn in advance: its table is shown until the chart is live."""
 
-_MOST_STILL_BYTES = 800_000  # of a page: further charts show their tables first
+_MOST_STILL_BYTES = 400_000  # of a page: further charts show their tables first
 _WIDTH, _WIDE = 520, 1120  # pixels of a drawing whose chart is as wide as its place
 
 

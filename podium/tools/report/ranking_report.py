@@ -1,5 +1,6 @@
 """The reports of a ranking and of a consensus: the table, how certain it is, metrics, cases, teams, methods."""
 
+from bisect import bisect_left
 from collections.abc import Sequence
 from urllib.parse import quote
 
@@ -63,7 +64,6 @@ _CASE_WORDS: tuple[str, ...] = (
     "right in the order of the ranking; a dot is a case, a line joins its dots, and the bars below count how often a "
     "team had the rank. A heat map counts the cases that gave a team a rank; ties share the better rank.",
 )
-_UNCLEAR = "not better, or not significantly"
 
 
 def ranking_report(ranking: Ranking, pictures: CasePictures | None = None) -> Report:
@@ -397,17 +397,17 @@ def significance_map(  # noqa: PLR0913  (p-values, with what they are of)
     title: str, how: str, teams: Teams, p: Matrix, *, alpha: float, raw: Matrix | None = None
 ) -> Exhibit:
     """Is the row's team better than the column's? One scale of colour for `p[team][team]`; `raw` is not adjusted."""
-    size, steps = len(teams), [f"p {'<' if end < alpha else '≤'} {end:g}" for end in sorted({0.001, 0.01, alpha})]
+    size, ends = len(teams), sorted({end for end in (0.001, 0.01, alpha) if end <= alpha})
+    steps = [*(f"p {'<' if end < alpha else '≤'} {end:g}" for end in ends), "not better, or not significantly"]
     marks, cells = [], [[name, *[NOTHING] * size] for name in teams.names]
     for row, column in ((row, column) for row in range(size) for column in range(size) if row != column):
         found, before = p[row][column], raw[row][column] if raw else None
-        reached = [n for n, end in enumerate(sorted({0.001, 0.01, alpha})) if found is not None and found <= end]
-        step = steps[reached[0]] if reached and (found or 0) <= alpha else _UNCLEAR
+        step = len(ends) if found is None else bisect_left(ends, found)
         marks.append({"n": row, "other": column, "p": rounded(found), "step": step})
         if raw:
             marks[-1]["unadjusted"] = rounded(before)
         cells[row][column + 1] = probability(found) + (f" ({probability(before)})" if raw else "")
-    wins = sum(each["step"] != _UNCLEAR for each in marks)
+    wins = sum(each["step"] != len(ends) for each in marks)
     caption = (
         f"Is the row's team better than the column's? The stronger the colour, the surer: {how}. "
         f"{count(wins, 'ordered pair')} of {len(marks)} differ at {alpha:g}."
@@ -415,15 +415,17 @@ def significance_map(  # noqa: PLR0913  (p-values, with what they are of)
     table = Table(("Team better than", *teams.names), [tuple(row) for row in cells], how[:1].upper() + how[1:])
     axis = {"orient": "top", "labelAngle": 0, "labelExpr": "split(labels[datum.value], ' ')[0]"}
     other = o("other", axis=axis) | {"title": "… than the team of rank"}
-    colours = [f"var(--p{n + 1})" for n in range(len(steps))]
-    colour = vega.nominal("step", scale={"domain": [*steps, _UNCLEAR], "range": [*colours, "var(--panel)"]})
+    colours = [*(f"var(--p{n + 1})" for n in range(len(ends))), "var(--panel)"]
+    legend = {"labelExpr": "steps[datum.value]"}
+    colour = vega.nominal("step", scale={"domain": [*range(len(steps))], "range": colours}, legend=legend)
     square = {"cornerRadius": 2, "stroke": "var(--grid)", "strokeWidth": 0.5}
     shown = tips("team", "other_team", "p", *(["unadjusted"] if raw else []))
-    layers = [layer("rect", square, x=other, color=colour | {"sort": [*steps, _UNCLEAR]}, tooltip=shown)]
+    layers = [layer("rect", square, x=other, color=colour, tooltip=shown)]
     layers[0]["transform"].append({"filter": vega.SHOWN.replace("datum.n", "datum.other")})
     layers[0]["transform"].append({"calculate": "teams[datum.other]", "as": "other_team"})
-    chart = layered(caption, layers, teams, rows=marks, height={"step": teams.step}, width={"step": teams.step})
-    return Exhibit(f"Who beats whom: {title}", caption, chart, table, wide=size > 2 * MOST_TEAMS, metric=title)
+    side, labels = {"step": teams.step}, {"steps": steps}
+    chart = layered(caption, layers, teams, labels=labels, rows=marks, height=side, width=side)
+    return Exhibit(f"Who beats whom: {title}", caption, chart, table, wide=size > MOST_TEAMS, metric=title)
 
 
 def rank_lines(teams: Teams, columns: Sequence[str], ranks: Floats, *, what: str = "scheme") -> Exhibit:

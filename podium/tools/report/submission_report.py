@@ -84,8 +84,8 @@ def submission_report(file: TeamFile, challenge: AnyChallenge, pictures: CasePic
     cases = _cases(file, metrics, {each.row for each in overlays})
     if cases.rows:
         words = paragraph("submission_cases", counts=counts, metrics=metrics)
-        notes = lines(pictures.notes)
-        sections.append(Section("cases", "Cases", "Cases", [words], notes, cases=cases, overlays=overlays))
+        of_pictures = lines(pictures.notes)
+        sections.append(Section("cases", "Cases", "Cases", [words], of_pictures, cases=cases, overlays=overlays))
     distributions = (
         distribution(metric, [(row.case, row.status, value_of(row, metric)) for row in content.results], column=column)
         for column, metric in enumerate(metrics, FIRST_METRIC_COLUMN)

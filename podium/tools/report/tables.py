@@ -37,7 +37,7 @@ from podium.tools.report.vega import LONGEST_LABEL
 OVERLAYS = 4
 """How many of a submission's worst cases have a picture."""
 
-MOST_CELLS = 120_000
+MOST_CELLS = 90_000
 """Of all tables of cases: with more, the page would be too large; each team's table then has its worst cases."""
 
 MOST_HARD = 40
