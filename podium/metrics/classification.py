@@ -153,6 +153,7 @@ _quotient = partial(quotient, undefined=0.0)  # scikit-learn's `zero_division`
 # no form for a thousand bootstrap replicates.
 
 Reference = NDArray[np.bool_] | NDArray[np.integer]
+Share = Literal["precision", "sensitivity", "specificity"]
 _ROUNDING = 1e-12  # by which 1 - 1/10 may miss 0.9
 
 
@@ -197,46 +198,25 @@ def average_precision(*, prediction: Floats, reference: Reference, resamples: Re
     return _one_against_rest(_binary_average_precision, prediction, reference, resamples)
 
 
-def ppv_at_recall(*, prediction: Floats, reference: NDArray[np.bool_], resamples: Resamples, at: float) -> Floats:
-    """The highest TP / (TP + FP) of the thresholds at which TP / P >= `at`; 0 where there is none, NaN without a
-    positive case. Cases from a threshold on are positive; one of `NEVER_FOUND` never is."""
-    found = []
-    for hits, false, positives, _ in _by_threshold(prediction, reference, resamples):
-        precision = np.where(_share_of(hits, positives) >= at - _ROUNDING, hits / np.maximum(hits + false, 1), 0.0)
-        found.append(np.where(positives > 0, precision.max(axis=1, initial=0.0), np.nan))
-    return np.concatenate(found)
-
-
-def sensitivity_at_specificity(
-    *, prediction: Floats, reference: NDArray[np.bool_], resamples: Resamples, at: float
+def operating_point(  # noqa: PLR0913  (two shares, and a cohort)
+    *, prediction: Floats, reference: NDArray[np.bool_], resamples: Resamples, best: Share, least: Share, at: float
 ) -> Floats:
-    """The highest TP / P of the thresholds at which TN / N >= `at`: 0 where all cases are negative. NaN where one of
-    the classes is absent."""
-    return _at_least(prediction, reference, resamples, at=at, is_sensitivity=True)
+    """The highest `best` share of the thresholds at which the `least` share is at least `at`; 0 where there is none.
 
-
-def specificity_at_sensitivity(
-    *, prediction: Floats, reference: NDArray[np.bool_], resamples: Resamples, at: float
-) -> Floats:
-    """The highest TN / N of the thresholds at which TP / P >= `at`: 0 where all cases are positive. NaN where one of
-    the classes is absent."""
-    return _at_least(prediction, reference, resamples, at=at, is_sensitivity=False)
-
-
-def _at_least(
-    prediction: Floats, reference: NDArray[np.bool_], resamples: Resamples, *, at: float, is_sensitivity: bool
-) -> Floats:
+    TP / (TP + FP), TP / P and TN / N, cases from a threshold on being positive; one of `NEVER_FOUND` never is. NaN
+    without a positive case, and where specificity is asked for also without a negative one.
+    """
     found = []
     for hits, false, positives, negatives in _by_threshold(prediction, reference, resamples):
-        sensitivity, specificity = _share_of(hits, positives), 1 - _share_of(false, negatives)
-        wanted, other = (sensitivity, specificity) if is_sensitivity else (specificity, sensitivity)
-        best = np.where(other >= at - _ROUNDING, wanted, 0.0).max(axis=1, initial=0.0)
-        found.append(np.where((positives > 0) & (negatives > 0), best, np.nan))
+        shares: dict[Share, Floats] = {
+            "precision": hits / np.maximum(hits + false, 1),
+            "sensitivity": hits / np.maximum(positives, 1)[:, None],
+            "specificity": 1 - false / np.maximum(negatives, 1)[:, None],
+        }
+        reached = np.where(shares[least] >= at - _ROUNDING, shares[best], 0.0).max(axis=1)
+        is_defined = (positives > 0) & ((negatives > 0) | ("specificity" not in (best, least)))
+        found.append(np.where(is_defined, reached, np.nan))
     return np.concatenate(found)
-
-
-def _share_of(part: NDArray[np.int64], whole: NDArray[np.int64]) -> Floats:
-    return np.asarray(part / np.maximum(whole, 1)[:, None])
 
 
 def _by_threshold(

@@ -36,12 +36,10 @@ from podium.metrics.classification import (
     kappa,
     log_loss,
     mcc,
-    ppv_at_recall,
+    operating_point,
     predicted_classes,
     sensitivity,
-    sensitivity_at_specificity,
     specificity,
-    specificity_at_sensitivity,
     with_worst,
 )
 from podium.metrics.resampling import Resamples
@@ -341,36 +339,39 @@ def test_a_threshold_turns_a_probability_into_a_class() -> None:
 # Operating points, read literally: every threshold is tried.
 
 POINTS = [
-    (ppv_at_recall, lambda tp, fp, p, _: (tp / p, tp / (tp + fp) if tp + fp else 0.0)),
-    (sensitivity_at_specificity, lambda tp, fp, p, n: (1 - fp / n, tp / p)),
-    (specificity_at_sensitivity, lambda tp, fp, p, n: (tp / p, 1 - fp / n)),
+    ("precision", "sensitivity", lambda tp, fp, p, _: (tp / p, tp / (tp + fp) if tp + fp else 0.0)),
+    ("sensitivity", "specificity", lambda tp, fp, p, n: (1 - fp / n, tp / p)),
+    ("specificity", "sensitivity", lambda tp, fp, p, n: (tp / p, 1 - fp / n)),
 ]
 
 
-@pytest.mark.parametrize(("figure", "shares"), POINTS)
+@pytest.mark.parametrize(("best", "least", "shares"), POINTS)
 @given(
     cases=st.lists(st.tuples(st.booleans(), st.integers(0, 5)), min_size=2, max_size=12),
     at=st.sampled_from([0.1, 0.5, 0.9, 1.0]),
 )
-def test_an_operating_point_is_the_best_of_all_thresholds(figure: Any, shares: Any, cases: Any, at: float) -> None:
+def test_an_operating_point_is_the_best_of_all_thresholds(
+    best: Any, least: Any, shares: Any, cases: Any, at: float
+) -> None:
     truth = np.array([positive for positive, _ in cases])
     scores = np.array([score / 5 for _, score in cases])
     if truth.all() or not truth.any():
         return
-    best = 0.0
+    highest = 0.0
     for threshold in [*scores.tolist(), 2.0]:
         found = scores >= threshold
-        least, value = shares(
+        reached, value = shares(
             int((found & truth).sum()), int((found & ~truth).sum()), int(truth.sum()), int((~truth).sum())
         )
-        best = max(best, value) if least >= at - 1e-9 else best
+        highest = max(highest, value) if reached >= at - 1e-9 else highest
     resamples = Resamples.draw(cases=len(cases), replicates=3, seed=1)
     whole = Resamples(np.vstack([np.ones((1, len(cases)), np.int32), resamples.counts]))
-    assert figure(prediction=scores, reference=truth, resamples=whole, at=at)[0] == pytest.approx(best)
+    found = operating_point(prediction=scores, reference=truth, resamples=whole, best=best, least=least, at=at)
+    assert found[0] == pytest.approx(highest)
 
 
 def test_operating_points_of_one_class_have_no_value() -> None:
     one = {"prediction": np.array([0.2, 0.4]), "resamples": Resamples.whole(2), "at": 0.9}
-    for figure, _ in POINTS:
-        assert np.isnan(figure(reference=np.array([False, False]), **one)).all()
-    assert ppv_at_recall(reference=np.array([True, True]), **one) == [1.0]
+    for best, least, _ in POINTS:
+        assert np.isnan(operating_point(reference=np.array([False, False]), best=best, least=least, **one)).all()
+    assert operating_point(reference=np.array([True, True]), best="precision", least="sensitivity", **one) == [1.0]

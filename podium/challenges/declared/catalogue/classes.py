@@ -263,40 +263,28 @@ def _needs_one_class(_: MetricSettings, value: AnyValueKind) -> Sequence[Validat
     return [] if value.settings.is_binary else [ValidationProblem(key=("kind",), words=words)]
 
 
-def _at_operating_point(compute: Callable[..., Floats], definition: str, title: str, lacking: str) -> CohortValueMetric:
-    """The best value of a figure over the thresholds at which another is at least `at`, named like its function."""
+def _operating_point(
+    name: str, best: classification.Share, least: classification.Share, lacking: str = _ONE_CLASS
+) -> CohortValueMetric:
     return _probability_metric(
-        name=compute.__name__,
-        definition=definition,
+        name=name,
+        definition=f"the best {best} of all thresholds with a {least} of at least `at`",
         settings_model=OperatingPointSettings,
-        figure=_share(title=title),
+        figure=_share(title=name.replace("_", " ").capitalize().replace("Ppv", "PPV")),
         undefined_when=lacking,
         check=_needs_one_class,
         exact=None,
         by_engine=lambda _: False,
-        compute=lambda cohort: compute(**_arrays(cohort), at=cohort.settings.at),
+        compute=lambda cohort: classification.operating_point(
+            **_arrays(cohort), best=best, least=least, at=cohort.settings.at
+        ),
     )
 
 
 _OPERATING_POINTS = (
-    _at_operating_point(
-        classification.ppv_at_recall,
-        "the best precision of all thresholds with a recall of at least `at`; a missing positive case is never found",
-        "PPV at recall",
-        "without a positive case",
-    ),
-    _at_operating_point(
-        classification.sensitivity_at_specificity,
-        "the best sensitivity of all thresholds with a specificity of at least `at`",
-        "Sensitivity at specificity",
-        _ONE_CLASS,
-    ),
-    _at_operating_point(
-        classification.specificity_at_sensitivity,
-        "the best specificity of all thresholds with a sensitivity of at least `at`",
-        "Specificity at sensitivity",
-        _ONE_CLASS,
-    ),
+    _operating_point("ppv_at_recall", "precision", "sensitivity", "without a positive case"),
+    _operating_point("sensitivity_at_specificity", "sensitivity", "specificity"),
+    _operating_point("specificity_at_sensitivity", "specificity", "sensitivity"),
 )
 _PROBABILITY_METRICS = (
     _of_probabilities(

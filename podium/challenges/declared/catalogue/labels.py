@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from podium.metrics.components import Connectivity
     from podium.metrics.lesions import MatchingRule
 
+Counts = Sequence[int]  # weights of the voxels shared, predicted and of the reference
 Tolerance = Annotated[Finite, Field(ge=0)]
 Neighbours = Literal[1, 2, 3, 4, 6, 8, 18, 26]
 
@@ -46,69 +47,42 @@ def _sizes(pair: RegionPair, settings: OverlapSettings) -> Sequence[float]:
     return (size * counts.shared, size * counts.prediction, size * counts.reference)
 
 
+def _precision(pair: RegionPair, _: RegionSettings) -> float:
+    return pair.counts.shared / pair.counts.prediction
+
+
+def _recall(pair: RegionPair, _: RegionSettings) -> float:
+    return pair.counts.shared / pair.counts.reference
+
+
 def _pooled(numerator: Sequence[int], denominator: Sequence[int], totals: Floats) -> Floats:
     """A quotient of weighted counts."""
     return np.asarray((totals @ np.array(numerator)) / (totals @ np.array(denominator)))
 
 
-DICE = RegionMetric(
-    name="dice",
-    definition="2 |P and G| / (|P| + |G|)",
-    settings_model=OverlapSettings,
-    counts=_sizes,
-    by_engine=lambda _: True,
-    figures={
-        "": agreement(
-            title="Dice", compute=lambda pair, _: pair.engine.dice(pair), pooled=partial(_pooled, (2, 0, 0), (0, 1, 1))
-        )
-    },
-)
-IOU = RegionMetric(
-    name="iou",
-    definition="|P and G| / |P or G|",
-    settings_model=OverlapSettings,
-    counts=_sizes,
-    by_engine=lambda _: True,
-    figures={
-        "": agreement(
-            title="IoU", compute=lambda pair, _: pair.engine.iou(pair), pooled=partial(_pooled, (1, 0, 0), (-1, 1, 1))
-        )
-    },
-)
-
-
-def _share_of(pair: RegionPair, _: RegionSettings, *, side: Literal["prediction", "reference"]) -> float | None:
-    total = getattr(pair.counts, side)
-    return pair.counts.shared / total if total else None
-
-
-VOXEL_METRICS = (
-    RegionMetric(
-        name="precision",
-        definition="|P and G| / |P|, of voxels",
+def _overlap(
+    name: str, definition: str, compute: Callable[..., float | None], over: Counts, under: Counts, title: str = ""
+) -> RegionMetric:
+    """A quotient of voxel counts, pooled as `over` / `under`; the engines have those with a title of their own."""
+    return RegionMetric(
+        name=name,
+        definition=definition,
         settings_model=OverlapSettings,
         counts=_sizes,
+        by_engine=lambda _: bool(title),
         figures={
-            "": agreement(
-                title="Precision",
-                compute=partial(_share_of, side="prediction"),
-                pooled=partial(_pooled, (1, 0, 0), (0, 1, 0)),
-            )
+            "": agreement(title=title or name.capitalize(), compute=compute, pooled=partial(_pooled, over, under)),
         },
+    )
+
+
+OVERLAP_METRICS = (
+    _overlap(
+        "dice", "2 |P and G| / (|P| + |G|)", lambda pair, _: pair.engine.dice(pair), (2, 0, 0), (0, 1, 1), title="Dice"
     ),
-    RegionMetric(
-        name="recall",
-        definition="|P and G| / |G|, of voxels",
-        settings_model=OverlapSettings,
-        counts=_sizes,
-        figures={
-            "": agreement(
-                title="Recall",
-                compute=partial(_share_of, side="reference"),
-                pooled=partial(_pooled, (1, 0, 0), (0, 0, 1)),
-            )
-        },
-    ),
+    _overlap("iou", "|P and G| / |P or G|", lambda pair, _: pair.engine.iou(pair), (1, 0, 0), (-1, 1, 1), title="IoU"),
+    _overlap("precision", "|P and G| / |P|, of voxels", _precision, (1, 0, 0), (0, 1, 0)),
+    _overlap("recall", "|P and G| / |G|, of voxels", _recall, (1, 0, 0), (0, 0, 1)),
 )
 
 
@@ -374,6 +348,18 @@ class MatchedSettings(RegionSettings):
         return self
 
     @property
+    def components(self) -> Mapping[str, Any]:
+        """Of the rule: what the objects are."""
+        return {"instances": True}
+
+    @property
+    def rule(self) -> "MatchingRule":
+        from podium.metrics.lesions import MatchingRule
+
+        shared = {name: getattr(self, name) for name in ("min_voxels", "match", "threshold", "pairing")}
+        return MatchingRule(**shared, **self.components)
+
+    @property
     def bands(self) -> Mapping[str, tuple[float, float]]:
         """The lowest volume of every band and that of the next one, by name."""
         names = [f"{limit:g}".replace(".", "_") for limit in self.strata_ml]
@@ -396,34 +382,13 @@ class LesionsMetricSettings(MatchedSettings, ConnectedSettings):
     dilate: Annotated[StrictInt, Field(ge=0)] = 0
 
     @property
-    def rule(self) -> "MatchingRule":
-        from podium.metrics.lesions import MatchingRule
-
-        return MatchingRule(
-            connectivity=self.neighbours,
-            min_voxels=self.min_voxels,
-            min_predicted_voxels=self.min_predicted_voxels,
-            dilate=self.dilate,
-            match=self.match,
-            threshold=self.threshold,
-            pairing=self.pairing,
-        )
+    def components(self) -> Mapping[str, Any]:
+        own = {"min_predicted_voxels": self.min_predicted_voxels, "dilate": self.dilate}
+        return {"connectivity": self.neighbours, **own}
 
 
 class InstancesMetricSettings(MatchedSettings):
     match: Literal["iou", "dice", "overlap", "centroid", "best_iou"]  # type: ignore[assignment]
-
-    @property
-    def rule(self) -> "MatchingRule":
-        from podium.metrics.lesions import MatchingRule
-
-        return MatchingRule(
-            instances=True,
-            min_voxels=self.min_voxels,
-            match=self.match,
-            threshold=self.threshold,
-            pairing=self.pairing,
-        )
 
 
 def _of(name: str, pair: RegionPair, settings: Any) -> float | None:
@@ -559,9 +524,7 @@ INSTANCES_METRIC = _matched(
     offers=partial(_offered, figures=_INSTANCE_FIGURES),
 )
 METRICS = (
-    DICE,
-    IOU,
-    *VOXEL_METRICS,
+    *OVERLAP_METRICS,
     *SURFACE_METRICS,
     *VOLUME_METRICS,
     *SHAPE_METRICS,
