@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from podium.metrics.components import Connectivity
     from podium.metrics.lesions import MatchingRule
 
-Counts = Sequence[int]  # weights of the voxels shared, predicted and of the reference
+Weights = tuple[Sequence[int], Sequence[int]]  # above and below: of the voxels shared, predicted, and in the reference
 Tolerance = Annotated[Finite, Field(ge=0)]
 Neighbours = Literal[1, 2, 3, 4, 6, 8, 18, 26]
 
@@ -61,9 +61,9 @@ def _pooled(numerator: Sequence[int], denominator: Sequence[int], totals: Floats
 
 
 def _overlap(
-    name: str, definition: str, compute: Callable[..., float | None], over: Counts, under: Counts, title: str = ""
+    name: str, definition: str, compute: Callable[..., float | None], weights: Weights, title: str = ""
 ) -> RegionMetric:
-    """A quotient of voxel counts, pooled as `over` / `under`; the engines have those with a title of their own."""
+    """A quotient of voxel counts, pooled with these weights; the engines have those with a title of their own."""
     return RegionMetric(
         name=name,
         definition=definition,
@@ -71,18 +71,24 @@ def _overlap(
         counts=_sizes,
         by_engine=lambda _: bool(title),
         figures={
-            "": agreement(title=title or name.capitalize(), compute=compute, pooled=partial(_pooled, over, under)),
+            "": agreement(title=title or name.capitalize(), compute=compute, pooled=partial(_pooled, *weights)),
         },
     )
 
 
 OVERLAP_METRICS = (
     _overlap(
-        "dice", "2 |P and G| / (|P| + |G|)", lambda pair, _: pair.engine.dice(pair), (2, 0, 0), (0, 1, 1), title="Dice"
+        "dice",
+        "2 |P and G| / (|P| + |G|)",
+        lambda pair, _: pair.engine.dice(pair),
+        ((2, 0, 0), (0, 1, 1)),
+        title="Dice",
     ),
-    _overlap("iou", "|P and G| / |P or G|", lambda pair, _: pair.engine.iou(pair), (1, 0, 0), (-1, 1, 1), title="IoU"),
-    _overlap("precision", "|P and G| / |P|, of voxels", _precision, (1, 0, 0), (0, 1, 0)),
-    _overlap("recall", "|P and G| / |G|, of voxels", _recall, (1, 0, 0), (0, 0, 1)),
+    _overlap(
+        "iou", "|P and G| / |P or G|", lambda pair, _: pair.engine.iou(pair), ((1, 0, 0), (-1, 1, 1)), title="IoU"
+    ),
+    _overlap("precision", "|P and G| / |P|, of voxels", _precision, ((1, 0, 0), (0, 1, 0))),
+    _overlap("recall", "|P and G| / |G|, of voxels", _recall, ((1, 0, 0), (0, 0, 1))),
 )
 
 
