@@ -4,7 +4,6 @@ import json
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -22,22 +21,27 @@ PerTeam = Literal["newest", "best"]
 _METRICS_SOCKET = "metrics-json-file"
 _BEGINNING = re.compile(rb'(?:\xef\xbb\xbf)?\s*(?:\[|\{\s*"count")')  # a metrics.json begins with another key
 _NEEDED = ("schema", "settings", "counts", "results")  # of metrics.json
+_ORDERED = ("figures", "case_figures")  # settings in which a figure names those before it
 _WORD = re.compile(r"[A-Za-z_]\w*")
 _SHOWN = 5  # figures of a filtered metrics.json, in a message
 Key = int | NonEmpty
 
 
+Time = Annotated[datetime, AfterValidator(lambda time: time if time.tzinfo else time.replace(tzinfo=UTC))]
+
+
 class Evaluation(BaseModel):
-    """One evaluation of one submission. The platform adds fields: those that are not needed here are ignored."""
+    """One evaluation of one submission; other fields of the platform are ignored."""
 
     model_config = ConfigDict(extra="ignore", frozen=True)
 
     pk: Key
     submission: Annotated[Key, Field(validation_alias=AliasPath("submission", "pk"))]
+    submitted: Annotated[Time, Field(validation_alias=AliasPath("submission", "created"))]
     phase: Annotated[Key, Field(validation_alias=AliasPath("submission", "phase", "pk"))]
     phase_title: Annotated[str, Field(validation_alias=AliasPath("submission", "phase", "title"))] = ""
     creator: Annotated[NonEmpty, Field(validation_alias=AliasPath("submission", "creator", "username"))]
-    created: Annotated[datetime, AfterValidator(lambda time: time if time.tzinfo else time.replace(tzinfo=UTC))]
+    created: Time
     published: bool
     status: str
     outputs: Sequence[Mapping[str, Any]] = ()
@@ -83,9 +87,8 @@ def cohorts_from(
     if len(pages) < len(paths):
         others = listed([str(path) for path in paths if path not in pages])
         raise UsageError(f"{pages[0]} is an export of evaluations and is ranked without other files: {others}.")
-    evaluations = read_evaluations(pages)
-    succeeded, notes = _usable(evaluations)
-    found, broken = _team_files(succeeded)
+    usable, notes = _usable(read_evaluations(pages))
+    found, broken = _team_files(usable)
     if not found and not broken:
         raise UsageError(" ".join(["No evaluation can be ranked.", *notes]))
     chosen, superseded = _one_per_team(found, by_score=per_team == "best")
@@ -93,12 +96,8 @@ def cohorts_from(
 
 
 def _is_export(path: Path) -> bool:
-    """By its first bytes; files that cannot be read are left to whoever reads them."""
-    with suppress(OSError):
-        if path.is_file() and path.suffix.lower() == ".json":
-            with path.open("rb") as stream:
-                return _BEGINNING.match(stream.read(100)) is not None
-    return False
+    """By its first bytes."""
+    return path.suffix.lower() == ".json" and path.is_file() and _BEGINNING.match(read_given(path)) is not None
 
 
 def read_evaluations(paths: Iterable[Path]) -> Sequence[Evaluation]:
@@ -133,7 +132,8 @@ def read_evaluations(paths: Iterable[Path]) -> Sequence[Evaluation]:
 
 
 def _usable(evaluations: Sequence[Evaluation]) -> tuple[list[Evaluation], list[str]]:
-    """Those that succeeded and are published, of each submission the newest; and sentences on the others."""
+    """Those that succeeded and are published, of each submission the newest, in the order of submission; and sentences
+    on the others."""
     left_out: dict[str, list[str]] = defaultdict(list)
     newest: dict[Key, Evaluation] = {}
     for each in evaluations:
@@ -146,7 +146,7 @@ def _usable(evaluations: Sequence[Evaluation]) -> tuple[list[Evaluation], list[s
                 left_out["evaluated again"].append(before.label)
             newest[each.submission] = each
     notes = [f"Left out, {reason}: {listed(names)}." for reason, names in left_out.items()]
-    return sorted(newest.values(), key=lambda each: each.created), notes
+    return sorted(newest.values(), key=lambda each: each.submitted), notes
 
 
 def _team_files(evaluations: Sequence[Evaluation]) -> tuple[list[TeamFile], dict[str, str]]:
@@ -155,7 +155,12 @@ def _team_files(evaluations: Sequence[Evaluation]) -> tuple[list[TeamFile], dict
     for each in evaluations:
         label, value = each.label, each.metrics
         try:
-            content = MetricsFile.model_validate_json(json.dumps(_with_figures_in_order(value)))
+            content = MetricsFile.model_validate_json(json.dumps(value))
+            settings = {
+                name: _in_order(table) if name in _ORDERED and isinstance(table, dict) else table
+                for name, table in content.settings.items()
+            }
+            content = content.model_copy(update={"settings": settings})
             found.append(TeamFile(team=each.team, label=label, content=content))
         except ValidationError as error:
             words = f"{label} has no metrics.json written by Podium ({first_problem(error)})."
@@ -163,22 +168,11 @@ def _team_files(evaluations: Sequence[Evaluation]) -> tuple[list[TeamFile], dict
     return found, broken
 
 
-def _with_figures_in_order(document: Any) -> Any:
-    """metrics.json with its figures after those that they are made of: the platform's database keeps no order of keys,
-    so that it gives them in another one."""
-    settings = document.get("settings") if isinstance(document, dict) else None
-    if not isinstance(settings, dict):
-        return document
-    tables = {name: settings[name] for name in ("figures", "case_figures") if isinstance(settings.get(name), dict)}
-    return {**document, "settings": {**settings, **{name: _in_order(table) for name, table in tables.items()}}}
-
-
 def _in_order(figures: Mapping[str, Any]) -> dict[str, Any]:
-    """Figures that name each other in a circle come last: whoever reads the settings refuses them."""
-    texts = {
-        name: f"{figure.get('formula')} {figure.get('where')}" if isinstance(figure, dict) else str(figure)
-        for name, figure in figures.items()
-    }
+    """Figures after those that they are made of: the platform's database gives the keys of an object in another order.
+    Those that name each other in a circle come last: whoever reads the settings refuses them."""
+    fields = {name: figure if isinstance(figure, dict) else {"formula": figure} for name, figure in figures.items()}
+    texts = {name: f"{each.get('formula')} {each.get('where')}" for name, each in fields.items()}
     left = {name: {*_WORD.findall(text)} - {name} for name, text in texts.items()}
     ordered: list[str] = []
     while ready := [name for name, words in left.items() if words.isdisjoint(left)]:

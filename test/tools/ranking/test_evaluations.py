@@ -142,6 +142,14 @@ def test_the_best_of_a_team_is_the_newest_of_equals_and_no_evaluation_that_was_d
     assert notes[-1] == "Left out, worse than another of the team: ada (evaluation ada-1) and ada (evaluation ada-3)."
 
 
+def test_the_newest_submission_counts_in_whichever_order_submissions_are_evaluated_again(tmp_path: Path) -> None:
+    good, fair = carotid_document(GOOD), carotid_document(FAIR)
+    first, second = evaluation("ada", fair, 0), evaluation("ada", good, 1)
+    again = {"created": "2026-06-01T10:00:00Z", "pk": "again"}  # the older submission was evaluated again, the last
+    found, _ = teams_and_notes(written(tmp_path / "evaluations.json", [first, second, {**first, **again}]))
+    assert found == {"ada": "ada (evaluation ada-1)"}
+
+
 def test_an_evaluation_without_a_score_is_never_the_best(tmp_path: Path) -> None:
     fair, nothing = carotid_document(FAIR), carotid_document(GOOD)
     del nothing["aggregates"]["score"]
