@@ -200,5 +200,5 @@ def listed(words: Sequence[str], *, most: int | None = None, before_last: str = 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """`; did you mean 'nsd.mean'?`, or nothing where no known name is close."""
-    close = get_close_matches(name, list(known), n=1)
+    close = get_close_matches(name, [each for each in known if each != name], n=1)
     return f"; did you mean '{close[0]}'?" if close else ""

@@ -413,7 +413,8 @@ def _rule(ranking: RankingRule, board: Scoreboard[Any], names: _Names) -> Rankin
         parts = [[name] for each in parts for name in each]
     by = [name for each in parts for name in each]
     criteria = _criteria(("ranking", "by"), by, names.metric if by_case else names.figure)
-    ties = _criteria(("ranking", "tie_break"), settings.tie_break, names.figure)
+    tie_break = names.matching(("ranking", "tie_break"), settings.tie_break, of_case=False)
+    ties = _criteria(("ranking", "tie_break"), tie_break, names.figure)
     if len(by) > 1 and settings.method is None:
         names.refuse(
             ("ranking", "method"),
@@ -437,7 +438,8 @@ def _rule(ranking: RankingRule, board: Scoreboard[Any], names: _Names) -> Rankin
         words, terms = _described(each.path, names)
         described.append(f"{each.title} = {words}" if words else each.title)
     return RankingRule(
-        words=_words(_in_parts(described, part_of), settings),
+        words=_words(_in_parts(described, part_of), settings)
+        + (f"; {listed([each.title for each in ties])} decides among equal teams" if ties else ""),
         terms=terms if len(criteria) == 1 and not by_case else (),
         criteria=tuple(
             replace(each, weight=weights[part], decimals=settings.round, part=part)
@@ -478,7 +480,8 @@ def _leaderboard(board: Scoreboard[Any], ranking: RankingRule, names: _Names) ->
     """What the tables change of the leaderboard: its columns, the short table, and the columns that are ranked."""
     tables, settings = names.tables, names.tables.leaderboard
     if settings.columns is not None:
-        found = [names.figure(("leaderboard", "columns"), name) for name in settings.columns]
+        key: Key = ("leaderboard", "columns")
+        found = [names.figure(key, name) for name in names.matching(key, settings.columns, of_case=False)]
         paths = [figure.path for figure in found if figure is not None]
         # The platform orders teams by its first column, which must not contradict the ranking.
         first = ranking.criteria[:1] if len(ranking.criteria) == 1 and not ranking.by_case else ()

@@ -8,7 +8,7 @@ clean, and all problems of a step at once.
 After the second step there is a challenge, whose references can be read.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
@@ -56,11 +56,13 @@ def load_tables(
     return Loaded(challenge=challenge, problems=challenge.complete())
 
 
-def load_file(name: str, file: ChallengeFile) -> Loaded:
-    """The challenge of a challenge.toml, whose kind must be known; ConfigurationError where the organiser's own code
-    cannot be run."""
+def load_file(name: str, file: ChallengeFile, *, without: Collection[Sequence[str | int]] = ()) -> Loaded:
+    """The challenge of a challenge.toml, whose kind must be known, without these entries of its tables;
+    ConfigurationError where the organiser's own code cannot be run."""
     common, found = file.read_common()
     problems, content = [*found], {**file.tables}
+    for table, entry in without:
+        content[str(table)] = {key: each for key, each in content[str(table)].items() if key != entry}
     if OWN_METRICS in content:
         words = "is not a table of challenge.toml: metrics.py provides it"
         problems.append(ValidationProblem(key=(OWN_METRICS,), words=words))
@@ -79,9 +81,12 @@ def load_file(name: str, file: ChallengeFile) -> Loaded:
 
 
 def load_challenge(folder: ChallengeFolder, *, despite_names: bool = False) -> AnyChallenge:
-    """The challenge under the settings of its challenge.toml; `despite_names`: also where these name figures that do
-    not exist, which are then left out."""
+    """The challenge under the settings of its challenge.toml; `despite_names`: also where its formulas are wrong or
+    name figures that do not exist, which are then left out."""
     loaded = load_file(folder.name, folder.file)
+    if loaded.challenge is None and despite_names:
+        wrong = {each.key[:2] for each in loaded.problems if each.key[0] in ("figures", "case_figures")}
+        loaded = load_file(folder.name, folder.file, without=wrong)
     if loaded.challenge is None or (loaded.problems and not despite_names):
         raise folder.file.refusal(loaded.problems)
     return loaded.challenge

@@ -38,7 +38,8 @@ def test_the_tables_extend_a_kind_in_code() -> None:
     rule = challenge.ranking
     assert [(each.path, each.decimals) for each in rule.criteria] == [("total", 2)]
     assert [(each.path, each.direction) for each in rule.tie_breaks] == [("loss", "lower")]
-    assert rule.words == "teams are ranked by Total (0-100) = 100 * mean(AUC-Dice, AUC-DMM)"
+    words = "teams are ranked by Total (0-100) = 100 * mean(AUC-Dice, AUC-DMM)"
+    assert rule.words == f"{words}; Loss decides among equal teams"
     assert "both" in rule.case_metrics
 
 

@@ -7,6 +7,8 @@ import pytest
 from challenges.declared.declaring import HEAD, errors, metric, score, value, write_challenge, write_predictions
 from evaluating import evaluate
 
+from podium.cli import main
+
 pytestmark = pytest.mark.usefixtures("in_process")
 
 SPOTS = value("spots", "points", table="predictions.csv", unit="mm")
@@ -53,6 +55,17 @@ def test_operating_points_of_a_probability(tmp_path: Path) -> None:
     )["aggregates"]
     assert found["ppv_at_recall"] == pytest.approx(2 / 3)
     assert (found["sensitivity_at_specificity"], found["specificity_at_sensitivity"]) == (0.5, 0.5)
+
+
+def test_titles_of_levels_are_numbers_and_names_are_listed_despite_wrong_formulas(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    toml = SPOTS + metric("froc", radius_mm=1.5) + '[figures]\nscore = "froc.at_05 +"\n[ranking]\nby = "score"\n'
+    write_challenge(tmp_path / "spots", toml, {})
+    assert main(["figures", "spots", "--ground-truth", str(tmp_path)]) == 0
+    lines = [line.split(maxsplit=1) for line in capsys.readouterr().out.splitlines() if line.startswith("froc.")]
+    titles = {name: rest.partition("  ")[0] for name, rest in lines}
+    assert (titles["froc.at_0_5"], titles["froc.cpm"]) == ("Sensitivity at 0.5", "Sensitivity CPM")
 
 
 def test_operating_points_are_of_one_class(tmp_path: Path) -> None:

@@ -199,6 +199,8 @@ def length_of_range(_: Any, value: AnyValueKind) -> float | None:
 
 def words_of(part: str) -> str:
     """The last part of a path in a title: `at_0_5` as "at 0.5"."""
+    if part == "cpm":
+        return "CPM"
     return re.sub(r"^(at_\d+)_(\d+)$", r"\1.\2", part).replace("_", " ")
 
 
