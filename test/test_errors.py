@@ -5,7 +5,7 @@ from typing import Annotated, Any
 import pytest
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
-from podium.errors import all_problems, first_problem, listed
+from podium.errors import all_problems, did_you_mean, first_problem, listed
 
 
 class Inner(BaseModel):
@@ -55,3 +55,8 @@ def test_all_problems_in_their_order() -> None:
 def test_lists_of_words() -> None:
     assert [listed([]), listed(["a"]), listed(["a", "b"])] == ["", "a", "a and b"]
     assert [listed(["a", "b", "c"], most=most) for most in (None, 3, 2)] == ["a, b and c"] * 2 + ["a, b and 1 more"]
+
+
+def test_a_suggestion_is_another_name_than_the_refused_one() -> None:
+    assert did_you_mean("dice.liver", ["dice.liver", "dice.river"]) == "; did you mean 'dice.river'?"
+    assert did_you_mean("dice.liver", ["dice.liver"]) == ""
