@@ -147,7 +147,9 @@ def test_where_most_resamples_lack_a_term_the_interval_is_over_those_they_have(t
     assert kinds["twice"] == "defined-terms"
     assert kinds["ap.hernia"] == "percentile"
     assert table_columns(ranking)[0].remarks == ["over the terms of each resample"] * 2
-    assert [note.rpartition(": ")[2] for note in said(ranking) if "a term of the formula" in note] == ["mAP and Twice."]
+    assert [note.rpartition(": ")[2] for note in said(ranking) if "a term of the formula" in note] == [
+        "mAP, Twice and AP, mean."
+    ]
 
 
 def test_the_line_on_the_mark_is_not_printed_where_the_marked_column_is_hidden(tmp_path: Path) -> None:
@@ -311,6 +313,16 @@ def test_a_perfect_submission_is_first_where_there_is_nothing_to_find(tmp_path: 
     assert row["undefined"]["lesions.spot.f1"] == "both_empty"
     p = ranking.significance[0].p
     assert p[0][1] < p[1][0]
+
+
+def test_many_metrics_without_a_value_are_one_note(tmp_path: Path) -> None:
+    spot, nothing = np.eye(4, dtype=np.uint8), np.zeros((4, 4), np.uint8)
+    references = {"a.mha": spot, "b.mha": nothing, "c.mha": nothing}
+    toml = SPOTS.replace('by = ["lesions.spot.f1"]\nmethod = "positions_by_case"', 'by = "lesions.tp"')
+    folder = write_challenge(tmp_path / "truth", toml, references)
+    ranking = evaluated_and_ranked(tmp_path, folder, {"one": references, "two": references}, RankingOptions())
+    (summary,) = [each for each in said(ranking) if each.startswith("No team has a value of ")]
+    assert summary.endswith(" metrics in up to 2 of 3 cases; the general schemes leave these out.")
 
 
 def test_right_answers_share_the_best_place_of_a_case_and_others_without_a_value_the_last() -> None:
