@@ -21,7 +21,7 @@ _SCORED = f"podium evaluate --ground-truth ground-truth/carotid --input {_TEAM}"
 
 AT_HAND = {
     "README.md": [_SUBMISSION, _CASES],
-    "docs/first-phase.md": [],
+    "docs/first-phase.md": ["python test/platform_files.py pancreas-challenge-pack.zip evaluations.json"],
     "docs/organisers.md": [
         _SUBMISSION,
         *(_SCORED.format(team=team) for team in ("aorta", "carina")),

@@ -200,6 +200,7 @@ class InstancesSettings(ValueSettings):
 
     sockets = ("Segmentation",)
     ending, is_image = ".mha", True
+    words = "a label image of the size of the image: every label but 0 is one object"
     other_labels: ClassVar = "error"
     ignore: ClassVar = None
 

@@ -237,7 +237,9 @@ class LabelsValue(Value[LabelsSettings, LabelImage, LabelImage]):
 
     def faults(self, written: SampleImage) -> Mapping[str, SampleImage]:
         unknown = next(value for value in count(1) if not any(value in spelling for spelling in self._spellings))
-        wrong = np.where(written.pixels == written.pixels.max(), np.uint16(unknown), written.pixels)
+        wrong = np.where(
+            written.pixels == written.pixels.max(), np.array(unknown, np.min_scalar_type(unknown)), written.pixels
+        )
         is_error = self.settings.other_labels == "error"
         return {**super().faults(written), **({"wrong-label": replace(written, pixels=wrong)} if is_error else {})}
 

@@ -3,13 +3,11 @@
 import json
 import re
 import tomllib
-import zipfile
-from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
-from grand_challenge_forge.forge import generate_challenge_pack
+from platform_files import interface, make_kit
 
 from podium.challenges import load_file
 from podium.challenges.settings import ChallengeFile
@@ -53,27 +51,6 @@ def output(kind: str, slug: str = "answer", **more: Any) -> dict[str, Any]:
     return {"slug": slug, "kind": kind, **place, **more}
 
 
-def interface(inputs: Sequence[Mapping[str, Any]], *outputs: Mapping[str, Any]) -> dict[str, Any]:
-    return {"inputs": [*inputs], "outputs": [*outputs]}
-
-
-def make_kit(folder: Path, *interfaces: Mapping[str, Any], phases: Sequence[str] = ("test",)) -> Path:
-    """The archive that the platform offers for download."""
-    archive = {"slug": "archive", "url": "https://example.org"}
-    phase = {
-        "archive": archive,
-        "algorithm_interfaces": [*interfaces],
-        "evaluation_additional_inputs": [],
-        "evaluation_additional_outputs": [],
-    }
-    challenge = {"slug": "mine", "url": "https://example.org", "archives": [archive]}
-    context = {"challenge": {**challenge, "phases": [{**phase, "slug": slug} for slug in phases]}}
-    kit = folder / "kit.zip"
-    with zipfile.ZipFile(kit, "w") as packed:
-        generate_challenge_pack(output_zip_file=packed, target_zpath=Path("mine-challenge-pack"), context=context)
-    return kit
-
-
 def new(kit: Path, folder: Path, *more: str) -> Path:
     assert main(["new", "mine", "--from-kit", str(kit), "--output", str(folder), *more]) == 0
     return folder / "mine/challenge.toml"
@@ -88,7 +65,7 @@ def missing(file: Path) -> set[str]:
 
 @pytest.mark.parametrize(("kind", "expected"), READ.items())
 def test_an_output_becomes_a_value_of_the_likely_kind(kind: str, expected: str, tmp_path: Path) -> None:
-    file = new(make_kit(tmp_path, interface([AGE, CT], output(kind))), tmp_path)
+    file = new(make_kit(tmp_path / "kit.zip", interface([AGE, CT], output(kind))), tmp_path)
     content = tomllib.loads(file.read_text())
     assert content["cases"]["input"] == "ct"
     assert (content["values"]["answer"]["kind"], content["values"]["answer"]["socket"]) == (expected, "answer")
@@ -101,7 +78,7 @@ def test_an_output_becomes_a_value_of_the_likely_kind(kind: str, expected: str, 
 def test_an_output_that_no_value_can_read_is_named(
     kind: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    file = new(make_kit(tmp_path, interface([CT], output(kind, "film"), output("Float", "risk"))), tmp_path)
+    file = new(make_kit(tmp_path / "kit.zip", interface([CT], output(kind, "film"), output("Float", "risk"))), tmp_path)
     assert f"No kind of value reads the output 'film' ({kind}): it is left out." in capfd.readouterr().err
     assert f"'film' ({kind})" in file.read_text()
     assert [*tomllib.loads(file.read_text())["values"]] == ["risk"]
@@ -109,18 +86,18 @@ def test_an_output_that_no_value_can_read_is_named(
 
 def test_a_string_with_a_long_example_is_a_text(tmp_path: Path) -> None:
     report = "There is a periapical lesion at tooth 36, and the mandibular canal is intact on both sides."
-    file = new(make_kit(tmp_path, interface([CT], output("String", example_value=report))), tmp_path)
+    file = new(make_kit(tmp_path / "kit.zip", interface([CT], output("String", example_value=report))), tmp_path)
     assert tomllib.loads(file.read_text())["values"]["answer"]["kind"] == "text"
 
 
 def test_of_an_output_of_any_json_the_kind_is_left_to_the_organiser(tmp_path: Path) -> None:
-    file = new(make_kit(tmp_path, interface([CT], output("Anything"))), tmp_path)
+    file = new(make_kit(tmp_path / "kit.zip", interface([CT], output("Anything"))), tmp_path)
     assert '# kind = "number"   # or class, ' in file.read_text()
     assert "values.answer.kind" in missing(file)
 
 
 def test_metrics_and_ranking_are_comments_until_they_are_chosen(tmp_path: Path) -> None:
-    file = new(make_kit(tmp_path, interface([CT], output("Float", "risk"))), tmp_path)
+    file = new(make_kit(tmp_path / "kit.zip", interface([CT], output("Float", "risk"))), tmp_path)
     assert missing(file) == {"metrics", "ranking"}
     text = file.read_text() + '[[metrics]]\nkind = "mae"\nfailed = 1\n[ranking]\nby = "mae.mean"\n'
     file.write_text(text)
@@ -145,13 +122,13 @@ def test_a_folder_with_flags_instead_of_kinds_is_read_too(tmp_path: Path) -> Non
     file = new(tmp_path / "kit", tmp_path)
     assert tomllib.loads(file.read_text())["cases"]["input"] == "ct"
     assert {"values.mask.kind", "values.risk.kind"} < missing(file)
-    assert '# kind = "labels"   # or image, detection_map' in file.read_text()
+    assert '# kind = "labels"   # or ' in file.read_text()
     assert "'film' (file)" in file.read_text()
 
 
 def test_interfaces_that_share_an_image_name_the_case_by_it(tmp_path: Path) -> None:
     kit = make_kit(
-        tmp_path,
+        tmp_path / "kit.zip",
         interface([MR, CT], output("Float", "risk"), output("Segmentation")),
         interface([CT], output("Float", "risk")),
     )
@@ -166,19 +143,19 @@ def test_interfaces_that_share_an_image_name_the_case_by_it(tmp_path: Path) -> N
 
 def test_interfaces_without_a_common_image_name_one_each(tmp_path: Path) -> None:
     risk = output("Float", "risk")
-    kit = make_kit(tmp_path, interface([CT, AGE], risk), interface([MR], risk))
+    kit = make_kit(tmp_path / "kit.zip", interface([CT, AGE], risk), interface([MR], risk))
     assert tomllib.loads(new(kit, tmp_path).read_text())["cases"]["input"] == ["ct", "mr"]
 
 
 def test_inputs_without_a_name_leave_the_case_to_the_organiser(tmp_path: Path) -> None:
-    file = new(make_kit(tmp_path, interface([AGE], output("Float", "risk"))), tmp_path)
+    file = new(make_kit(tmp_path / "kit.zip", interface([AGE], output("Float", "risk"))), tmp_path)
     assert '# input = "..."' in file.read_text()
     file.write_text(file.read_text() + '[[metrics]]\nkind = "mae"\nfailed = 1\n[ranking]\nby = "mae.mean"\n')
     assert missing(file) == {"cases.input"}
 
 
 def test_of_several_phases_one_is_chosen(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    kit = make_kit(tmp_path, interface([CT], output("Float", "risk")), phases=("debug", "final"))
+    kit = make_kit(tmp_path / "kit.zip", interface([CT], output("Float", "risk")), phases=("debug", "final"))
     assert main(["new", "mine", "--from-kit", str(kit), "--output", str(tmp_path)]) == 2
     assert "choose one with --phase: debug, final." in capfd.readouterr().err
     assert main(["new", "mine", "--from-kit", str(kit), "--phase", "finale", "--output", str(tmp_path)]) == 2
