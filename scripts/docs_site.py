@@ -65,7 +65,9 @@ def gallery_page() -> str:
 def _gallery_row(name: str, text: str) -> str:
     content = tomllib.loads(text)
     task = _heading(text)[0].rstrip(".")
-    values = _code(dict.fromkeys(value["kind"] for value in content["values"].values()))
+    given = content["values"]
+    tables = [value for value in given.values() if isinstance(value, dict)]
+    values = _code(dict.fromkeys(value.get("kind") or given["kind"] for value in tables))
     metrics = _code(dict.fromkeys(metric["kind"] for metric in content["metrics"]))
     link = f"[`{name}`](../gallery/{name}/challenge.toml)"
     return f"| {link} | {task} | {values} | {metrics} | {_ranked_by(content['ranking'])} |"
