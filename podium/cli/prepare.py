@@ -56,6 +56,8 @@ def new(options: NewOptions) -> int:
 
     if options.from_kit is not None and options.like is not None:
         raise UsageError("Start from a gallery entry or from a starter kit, not from both.")
+    if options.from_kit is None and options.phase is not None:
+        raise UsageError("--phase chooses a phase of a starter kit: give the kit with --from-kit.")
     root = options.output or (BAKED_GROUND_TRUTH if BAKED_GROUND_TRUTH.is_dir() else Path("ground-truth"))
     folder = root / options.name
     check_name(options.name, folder)

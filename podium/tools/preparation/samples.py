@@ -8,7 +8,6 @@ import csv
 import json
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any
@@ -22,50 +21,45 @@ from podium.execution.executor import Executor
 from podium.packages import SimpleITK as sitk
 from podium.packages import h5py
 from podium.platform.jobs import PREDICTIONS_FILE, RUNTIME_FILE, TIMING_FILE
-from podium.platform.submission import SubmissionShape
 
 LEVELS = 3
 _SECONDS = 0.001  # of every case: faster than any limit
-_FOLDERS: Mapping[SubmissionShape, str] = {"predictions": "files", "algorithm": "algorithm"}
 
-
-@dataclass(kw_only=True)
-class _Common:
-    """What one case adds to the files of all cases, for one sample of one shape."""
-
-    rows: dict[str, list[Mapping[str, Any]]] = field(default_factory=dict)
-    jobs: list[Mapping[str, Any]] = field(default_factory=list)
+_Rows = dict[str, list[Mapping[str, Any]]]  # of one case, by table
+_Jobs = list[Mapping[str, Any]]
 
 
 def write_samples(task: Task, output: Path, executor: Executor) -> Sequence[str]:
     """Write all samples below `output`; returns their folders, such as `files/perfect`."""
-    if output.exists() and any(output.iterdir()):
-        raise UsageError(f"{output} is not empty; name another folder with --output.")
+    if output.exists() and (not output.is_dir() or any(output.iterdir())):
+        raise UsageError(f"{output} is not an empty folder; name another one with --output.")
     challenge, taken = task.challenge, task.folder.common.submission
     first = challenge.samples(task.cases[0], task.expected(task.cases[0]))
-    parts = first.answers[0]
-    fits: Mapping[SubmissionShape, bool] = {
-        "predictions": any(part.file or part.table for part in parts),
-        "algorithm": any(part.socket for part in parts),
-    }
-    shapes = [shape for shape, is_there in fits.items() if is_there and taken in (shape, "any")]
+    shapes = [
+        shape
+        for shape, is_there in {
+            "files": taken != "algorithm" and any(part.file or part.table for part in first.answers[0]),
+            "algorithm": taken != "predictions" and any(part.socket for part in first.answers[0]),
+        }.items()
+        if is_there
+    ]
 
-    def write(case: str) -> Mapping[str, _Common]:
+    def write(case: str) -> Mapping[str, tuple[_Rows, _Jobs]]:
+        """Write the case's own files; what it adds to the tables and to the jobs of every sample."""
         expected = task.expected(case)
         samples = challenge.samples(case, expected)
         renamed = challenge.samples(f"{case}_copy", expected).answers[0]
-        found: dict[str, _Common] = {}
+        found: dict[str, tuple[_Rows, _Jobs]] = {}
         for name, chosen in _plan(task.cases.index(case), samples, renamed, [*first.broken]):
             for shape in shapes:
-                folder = f"{_FOLDERS[shape]}/{name}"
-                (output / folder).mkdir(parents=True, exist_ok=True)
-                found[folder] = _Common()
-                if shape == "predictions":
-                    _write_files(output / folder, chosen)
-                    found[folder].rows.update(_rows_by_table(chosen))
+                folder = output / shape / name
+                folder.mkdir(parents=True, exist_ok=True)
+                if shape == "files":
+                    _write_files(folder, chosen)
+                    found[f"{shape}/{name}"] = _rows_by_table(chosen), []
                 else:
                     named = f"{case}_copy" if chosen is renamed else case
-                    found[folder].jobs += _write_jobs(output / folder, named, chosen, challenge.sockets())
+                    found[f"{shape}/{name}"] = {}, list(_write_jobs(folder, named, chosen, challenge.sockets()))
         return found
 
     outcomes = executor.run(task.cases, write, label="writing samples")
@@ -73,10 +67,15 @@ def write_samples(task: Task, output: Path, executor: Executor) -> Sequence[str]
         if outcome.value is None:
             raise GroundTruthError("No sample can be made of a reference.", detail=f"{case}: {outcome.error}")
     made = [outcome.value for outcome in outcomes.values() if outcome.value is not None]
-    for folder in made[0]:
-        _write_common(output / folder, [each[folder] for each in made])
-        if folder.startswith("files"):
-            _write_times(output / folder, challenge.layout.beside, task.cases)
+    for sample in made[0]:
+        _write_tables(output / sample, [each[sample][0] for each in made])
+        if sample.startswith("algorithm"):
+            jobs = [job for each in made for job in each[sample][1]]
+            _write_json(output / sample / PREDICTIONS_FILE, jobs)
+        elif TIMING_FILE in challenge.layout.beside:
+            _write_json(output / sample / TIMING_FILE, {"total_seconds": _SECONDS * len(task.cases)})
+        elif RUNTIME_FILE in challenge.layout.beside:
+            _write_json(output / sample / RUNTIME_FILE, dict.fromkeys(task.cases, _SECONDS))
     return list(made[0])
 
 
@@ -95,9 +94,9 @@ def _plan(
     yield "broken-misnamed", renamed if number == 0 else right
 
 
-def _rows_by_table(parts: Sequence[Part]) -> Mapping[str, list[Mapping[str, Any]]]:
+def _rows_by_table(parts: Sequence[Part]) -> _Rows:
     """The rows of a case in every table: values that share one share its row."""
-    found: dict[str, list[Mapping[str, Any]]] = {}
+    found: _Rows = {}
     for part in parts:
         if part.table is not None:
             before, empty = found.get(part.table, []), dict[str, Any]()
@@ -131,7 +130,7 @@ def _write(path: Path, parts: Sequence[Part]) -> None:
         with path.open("wb") as file:
             np.savez(file, **content)
     else:
-        path.write_text(json.dumps(_at_pointers(parts)), encoding="utf-8")
+        _write_json(path, _at_pointers(parts))
 
 
 def _write_image(path: Path, image: SampleImage) -> None:
@@ -199,16 +198,14 @@ def _entry(socket: Socket, **content: Any) -> Mapping[str, Any]:
     return {"interface": about, "value": None, "file": None, "image": None, **content}
 
 
-def _write_common(folder: Path, cases: Sequence[_Common]) -> None:
-    """The files that hold something of every case."""
-    for table in dict.fromkeys(name for each in cases for name in each.rows if name):
-        rows = [row for each in cases for row in each.rows.get(table, ())]
-        if table.endswith(".json"):
-            (folder / table).write_text(json.dumps(rows), encoding="utf-8")
-        else:
-            _write_table(folder / table, rows)
-    if jobs := [job for each in cases for job in each.jobs]:
-        (folder / PREDICTIONS_FILE).write_text(json.dumps(jobs, indent=1), encoding="utf-8")
+def _write_tables(folder: Path, cases: Sequence[_Rows]) -> None:
+    for table in dict.fromkeys(name for each in cases for name in each):
+        rows = [row for each in cases for row in each.get(table, ())]
+        (_write_json if table.endswith(".json") else _write_table)(folder / table, rows)
+
+
+def _write_json(path: Path, content: Any) -> None:
+    path.write_text(json.dumps(content, indent=1), encoding="utf-8")
 
 
 def _write_table(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
@@ -217,10 +214,3 @@ def _write_table(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
         writer = csv.DictWriter(file, names, delimiter="\t" if path.suffix == ".tsv" else ",")
         writer.writeheader()
         writer.writerows(rows)
-
-
-def _write_times(folder: Path, beside: Sequence[str], cases: Sequence[str]) -> None:
-    if TIMING_FILE in beside:
-        (folder / TIMING_FILE).write_text(json.dumps({"total_seconds": _SECONDS * len(cases)}), encoding="utf-8")
-    if RUNTIME_FILE in beside:
-        (folder / RUNTIME_FILE).write_text(json.dumps(dict.fromkeys(cases, _SECONDS)), encoding="utf-8")

@@ -84,6 +84,8 @@ def read_kit(kit: Path, phase: str | None) -> Sequence[KitInterface]:
         ]
     except (ValueError, TypeError, KeyError, AttributeError):
         raise UsageError(f"predictions.json of the phase '{chosen}' in {kit} is not a list of jobs.") from None
+    if not jobs:
+        raise UsageError(f"The phase '{chosen}' takes no algorithms: its kit names no sockets. Use 'podium new' alone.")
     return list({frozenset(socket.slug for socket in job.inputs): job for job in jobs}.values())
 
 
@@ -121,7 +123,7 @@ def case_inputs(interfaces: Sequence[KitInterface]) -> Sequence[str]:
         [socket.slug for socket in sorted(each.inputs, key=lambda socket: not socket.is_image) if not socket.is_json]
         for each in interfaces
     ]
-    common = [slug for slug in named[0] if all(slug in slugs for slugs in named)] if named else []
+    common = [slug for slug in named[0] if all(slug in slugs for slugs in named)]
     return common[:1] or (list(dict.fromkeys(slugs[0] for slugs in named)) if all(named) else [])
 
 

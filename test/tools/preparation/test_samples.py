@@ -286,4 +286,5 @@ def test_samples_have_the_shape_that_the_phase_takes(taken: str, shapes: list[st
 def test_nothing_is_written_into_a_folder_that_is_not_empty(tmp_path: Path) -> None:
     folder = write_challenge(tmp_path / "every-kind")
     assert main(["sample", "--ground-truth", str(folder), "--output", str(folder)]) == 2
+    assert main(["sample", "--ground-truth", str(folder), "--output", str(folder / "challenge.toml")]) == 2
     assert not (folder / "files").exists()

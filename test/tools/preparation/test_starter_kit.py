@@ -144,7 +144,9 @@ def test_interfaces_that_share_an_image_name_the_case_by_it(tmp_path: Path) -> N
 def test_interfaces_without_a_common_image_name_one_each(tmp_path: Path) -> None:
     risk = output("Float", "risk")
     kit = make_kit(tmp_path / "kit.zip", interface([CT, AGE], risk), interface([MR], risk))
-    assert tomllib.loads(new(kit, tmp_path).read_text())["cases"]["input"] == ["ct", "mr"]
+    file = new(kit, tmp_path)
+    assert tomllib.loads(file.read_text())["cases"]["input"] == ["ct", "mr"]
+    assert missing(file) == {"metrics", "ranking"}
 
 
 def test_inputs_without_a_name_leave_the_case_to_the_organiser(tmp_path: Path) -> None:
@@ -169,7 +171,9 @@ def test_what_is_no_kit_changes_nothing(tmp_path: Path, capfd: pytest.CaptureFix
     broken = tmp_path / "broken/example-evaluation-method/test/input"
     broken.mkdir(parents=True)
     (broken / "predictions.json").write_text('[{"pk": 1}]')
+    make_kit(tmp_path / "predictions.zip")
     expected = {
+        "predictions.zip": "takes no algorithms: its kit names no sockets",
         "text.zip": "cannot be read as a starter kit",
         "absent.zip": "cannot be read as a starter kit",
         "empty": "is not a starter kit of a phase with algorithms",
@@ -178,4 +182,6 @@ def test_what_is_no_kit_changes_nothing(tmp_path: Path, capfd: pytest.CaptureFix
     for name, sentence in expected.items():
         assert main(["new", "mine", "--from-kit", str(tmp_path / name), "--output", str(tmp_path)]) == 2
         assert sentence in capfd.readouterr().err
+    assert main(["new", "mine", "--phase", "final", "--output", str(tmp_path)]) == 2
+    assert "--phase chooses a phase of a starter kit" in capfd.readouterr().err
     assert not (tmp_path / "mine").exists()
