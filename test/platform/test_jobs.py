@@ -168,6 +168,22 @@ def test_without_a_rule_one_clock_counts_for_all_jobs_if_it_measured_them() -> N
     assert job_runtime({"a": [job("1")], "b": [one]}, clock="invoke").seconds_of(["a", "b"]) is None
 
 
+def test_a_task_of_batch_mode_is_a_job(tmp_path: Path) -> None:
+    """One job runs many tasks: each comes with the image instead of a URL, and may have both durations."""
+    task = {
+        "pk": "1",
+        "algorithm_image": "https://example.org/api/v1/algorithms/images/1/",
+        "inputs": [{"socket": {"slug": "ct"}, "image": {"name": "a.mha"}}],
+        "outputs": [{"socket": {"slug": "risk"}, "value": 0.5}],
+        "status": "Succeeded",
+        "exec_duration": "0 00:00:09.500000",
+        "invoke_duration": "PT7S",
+    }
+    (job,) = submitted(tmp_path, [task])
+    assert job.durations == {"exec": 9.5, "invoke": 7.0}
+    assert (job.inputs["ct"].name, job.output_json("risk")) == ("a.mha", 0.5)
+
+
 def test_a_duration_that_cannot_be_read_is_unknown_with_a_warning(tmp_path: Path) -> None:
     jobs = submitted(tmp_path, [{"pk": "1", "exec_duration": "63 seconds", "invoke_duration": None}])
     assert jobs[0].durations == {}

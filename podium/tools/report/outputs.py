@@ -125,7 +125,7 @@ def _title(words: str) -> Spec:
 
 
 def _in_light_colours(text: str) -> str:
-    return re.sub(r"var\(--([a-z0-9-]+)\)", lambda match: LIGHT[match[1]], text)
+    return re.sub(r"var\(--([a-z0-9-]+)\)", lambda match: LIGHT.get(match[1], match[0]), text)
 
 
 def _cases(file: TeamFile, challenge: AnyChallenge) -> bytes:

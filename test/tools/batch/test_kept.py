@@ -52,7 +52,7 @@ def test_of_a_job_every_output_counts_and_the_time_does_not(tmp_path: Path) -> N
 
     def job(*, seconds: float = 1.0, value: object = 1) -> Job:
         output = SocketValue(relative_path=None, value=value, name=None)
-        return Job(root=tmp_path, pk="pk", inputs={}, outputs={"s": output}, seconds=seconds)
+        return Job(root=tmp_path, pk="pk", inputs={}, outputs={"s": output}, durations={"exec": seconds})
 
     before = content_digest(job())
     assert content_digest(job(seconds=2.0)) == before
