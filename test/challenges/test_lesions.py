@@ -344,6 +344,10 @@ def test_clinicians_take_as_many_steps_as_they_take(submission: Path, tmp_path: 
     assert found["aggregates"]["dice_by_step"] == {"0": pytest.approx(1.6 / 3), "1": 1.0}
 
 
+def test_an_archive_may_unpack_to_masks_of_eight_bytes_per_voxel_and_notes() -> None:
+    assert lesions().submission_bytes([{"segmentation": (2, 3, 4)}] * 2) == 2 * (24 * 6 * 8 + 16_000_000)
+
+
 def test_every_figure_of_agreement_lies_between_0_and_1() -> None:
     figures = {each.path: each for each in lesions().scoreboard.cohort_metrics}
     assert (figures["dmm_pooled"].lowest, figures["dmm_pooled"].highest) == (0.0, 1.0)
@@ -653,7 +657,7 @@ def test_a_missing_case_is_counted_with_the_worst_false_positive_volume(tmp_path
     assert main(["rank", str(tmp_path / "teams"), *arguments]) == 0
     ranking = json.loads((tmp_path / "ranking/ranking.json").read_text())
     assert {team["name"]: team["rank"] for team in ranking["teams"]} == {"whole": 1, "half": 2}
-    assert any("worst value" in note for note in ranking["notes"])
+    assert any("worst value" in note["text"] for note in ranking["notes"])
 
 
 # The catalogue's `lesions`: which settings for empty masks it takes.

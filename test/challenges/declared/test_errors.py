@@ -52,7 +52,7 @@ def test_problems_of_all_tables_in_one_run_then_those_of_names(tmp_path: Path) -
         (("liver = 1", "liver = -1"), "'values.organ.labels.liver' is wrong: input should be greater than or equal"),
         (("liver = 1", "mean = 1"), "'values.organ' is wrong: a region cannot be called 'mean'"),
         (('"{case}.mha"\nref', '"a.mha"\nref'), "'values.organ.file' is wrong: a file name holds {case} once"),
-        (('kind = "labels"\n', ""), "'values.organ.kind' is missing; there are: labels, image"),
+        (('kind = "labels"\n', ""), "'values.organ.kind' is missing; there are: labels"),
         (
             ("tolerance_mm = 1.0", "tolerances_mm = { liver = 1.0 }"),
             "'metrics.0.tolerances_mm' gives none for 'spleen'",
