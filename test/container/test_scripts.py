@@ -31,7 +31,7 @@ def test_build_names_the_challenges_there_are() -> None:
 def test_help_is_printed_without_building(script: str, more: str) -> None:
     done = run(ROOT / script, "--help")
     assert done.returncode == 0
-    assert done.stdout.startswith(f"usage: ./{script} [CHALLENGE] [--api exec|invoke]{more}\n")
+    assert done.stdout.startswith(f"usage: ./{script} [CHALLENGE] [--api exec|invoke] [--with report]{more}\n")
 
 
 def test_build_knows_two_ways_to_run_an_image() -> None:
@@ -41,8 +41,21 @@ def test_build_knows_two_ways_to_run_an_image() -> None:
         done = run(ROOT / "build.sh", *arguments)
         assert (done.returncode, done.stderr.splitlines()[0]) == (
             2,
-            "usage: ./build.sh [CHALLENGE] [--api exec|invoke]",
+            "usage: ./build.sh [CHALLENGE] [--api exec|invoke] [--with report]",
         )
+
+
+def test_build_refuses_a_report_that_the_image_could_not_draw(tmp_path: Path) -> None:
+    done = run(ROOT / "build.sh", "carotid", "--with", "figures")
+    assert (done.returncode, done.stderr) == (2, "build.sh: --with is report, not 'figures'.\n")
+    shutil.copy(ROOT / "build.sh", tmp_path)
+    (tmp_path / "ground-truth/liver").mkdir(parents=True)
+    (tmp_path / "ground-truth/liver/challenge.toml").write_text('[outputs]\n"report.pdf" = "report"\n')
+    done = run(tmp_path / "build.sh", "liver")
+    assert (done.returncode, done.stderr) == (
+        2,
+        "build.sh: [outputs] of liver has a report: build with --with report.\n",
+    )
 
 
 def test_build_without_docker_says_so(tmp_path: Path) -> None:
