@@ -29,9 +29,8 @@ def main() -> None:
     with TemporaryDirectory() as folder:
         workspace = Path(folder)
         ranking = DEMO / "carotid/ranking/report.html"
-        shot = screenshot(ranking, workspace, width=1280, height=1660, dark=False)
-        save(shot, "report-ranking.png")
-        save(table_and_chart(ranking, workspace), "report-ranking-table.png")  # for the README
+        save(all_tabs(ranking, workspace, height=1660), "report-ranking.png")
+        save(all_tabs(ranking, workspace, height=1000), "report-ranking-table.png")  # for the README
         page = workspace / "lesions.html"
         report = [
             sys.executable,
@@ -56,24 +55,18 @@ def screenshot(page: Path, workspace: Path, *, width: int, height: int, dark: bo
     return Image.open(target).convert("RGB")
 
 
-def table_and_chart(page: Path, workspace: Path) -> Image.Image:
-    """The ranking's table and the first chart below it, without what stands between them."""
+def all_tabs(page: Path, workspace: Path, *, height: int) -> Image.Image:
+    """The beginning of a page as it is without JavaScript: one tab below the other."""
     from playwright.sync_api import sync_playwright
 
-    target = workspace / "table.png"
+    target = workspace / "tabs.png"
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
-        tab = browser.new_page(viewport={"width": 1280, "height": 800})
+        tab = browser.new_page(viewport={"width": 1280, "height": height}, java_script_enabled=False)
         tab.goto(page.resolve().as_uri())
-        section = tab.locator("section", has=tab.locator("h2", has_text="Ranking")).first
-        section.locator("> :not(h2, :has(table), figure)").evaluate_all("all => all.forEach(one => one.remove())")
-        section.evaluate("node => { node.style.padding = '0 24px'; }")
-        tab.wait_for_timeout(2000)
-        section.scroll_into_view_if_needed()
-        section.screenshot(path=target)
+        tab.screenshot(path=target)
         browser.close()
-    picture = Image.open(target).convert("RGB")
-    return picture.crop((0, 0, picture.width, min(picture.height, round(picture.width * 0.6))))
+    return Image.open(target).convert("RGB")
 
 
 def side_by_side(tall: Image.Image) -> Image.Image:
@@ -87,7 +80,9 @@ def side_by_side(tall: Image.Image) -> Image.Image:
 
 def save(picture: Image.Image, name: str) -> None:
     """As a palette image: flat colours need no more."""
-    picture.quantize(128, dither=Image.Dither.NONE).save(PICTURES / name, optimize=True)
+    picture.quantize(255, method=Image.Quantize.FASTOCTREE, dither=Image.Dither.NONE).save(
+        PICTURES / name, optimize=True
+    )
 
 
 if __name__ == "__main__":

@@ -17,7 +17,7 @@ from podium.readers.files import escape_for_display
 from podium.tools.ranking import wording
 from podium.tools.ranking.facts import Facts, figure_at
 from podium.tools.ranking.official import Official
-from podium.tools.ranking.result import NARROW_BELOW, Note, NoteKind, Ranking
+from podium.tools.ranking.result import NARROW_BELOW, Note, Ranking
 from podium.tools.ranking.schemes import OFFICIAL, RankingOptions
 from podium.tools.ranking.statistics import MOST_TEAMS, positions
 
@@ -63,7 +63,7 @@ def notes(facts: Facts, official: Official | None, ranking: Ranking, options: Ra
     """What could not be done, and what an organiser should know before publishing."""
     found = []
 
-    def note(kind: NoteKind, line: str = "", *, caller: Callable[[], str], **numbers: float) -> str:
+    def note(kind: str, line: str = "", *, caller: Callable[[], str], **numbers: float) -> str:
         text = " ".join(caller().split())
         found.append(Note(kind=kind, line=line or text.removesuffix("."), text=text, numbers=numbers))
         return ""

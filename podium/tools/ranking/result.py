@@ -306,17 +306,12 @@ class Arena(Strict):
     teams: tuple[ArenaTeam | None, ...]
 
 
-NoteKind = Literal[
-    "doubt", "intervals", "medians", "undefined", "unofficial", "rows", "cohort", "clocks", "limit", "arena", "input",
-    "unscored", "missing",
-]  # fmt: skip
-
-
 @dataclass(frozen=True, kw_only=True)
 class Note(Strict):
-    """What could not be done, or what an organiser should check: one `line`, the sentences, and their numbers."""
+    """What could not be done, or what an organiser should check: one `line`, the sentences, and their numbers; `kind`
+    as in notes.jinja, such as "intervals" or "missing"."""
 
-    kind: NoteKind
+    kind: str
     line: str
     text: str
     numbers: Mapping[str, float]

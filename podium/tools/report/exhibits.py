@@ -9,12 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from podium.metrics import Floats
-from podium.metrics.declaration import Curve, Direction, Metric
+from podium.metrics.declaration import Curve, Metric
 from podium.tools.ranking.result import CaseMetricResult, Intervals, Ranking, Row
 from podium.tools.ranking.statistics import Ranks, case_positions
 from podium.tools.ranking.wording import (
     NOTHING,
-    Interval,
     count,
     even_decimals,
     figure,
@@ -22,7 +21,6 @@ from podium.tools.ranking.wording import (
     interval_words,
     on_one_line,
     percent,
-    with_interval,
 )
 from podium.tools.report import vega
 from podium.tools.report.page import Exhibit, Table
@@ -33,12 +31,6 @@ MOST_DETAILED = 4
 """How many metrics that the schemes rank by have their own maps and plots."""
 MOST_TEAMS = 12
 """More columns than this cannot be read in a podium plot; the ranking heat map counts the same ranks."""
-
-METRIC_LEGEND = (
-    "A dot is a case, the box spans the middle half, the bar is the median, the diamond the mean, with its interval on "
-    "the line below the box; whiskers reach 1.5 box lengths."
-)
-"""Of the parts of every chart of a metric."""
 
 FIRST_METRIC_COLUMN = 2
 """In every table of cases: the case and its status come first."""
@@ -387,61 +379,3 @@ def rank_heatmap(each: CaseValues, teams: Teams) -> Exhibit:
     sides = {"height": {"step": teams.step}, "width": {"step": teams.step + 4}}
     chart = layered(caption, layers, teams, rows=marks, **sides)
     return Exhibit(f"Ranking heat map: {title}", caption, chart, table, wide=size > MOST_TEAMS, metric=title)
-
-
-# Tables of figures as maps.
-
-
-def figure_heatmap(  # noqa: PLR0913  (a table, its two heads, and its caption)
-    title: str,
-    caption: str,
-    rows: Teams,
-    columns: Sequence[str],
-    *,
-    values: Floats,
-    directions: Sequence[Direction],
-    intervals: Sequence[Sequence[Interval | None]] | None = None,
-    corner: str,
-) -> Exhibit:
-    """`values[row, column]`, NaN where there is none, each above its interval; `directions` by column. A column's best
-    figure is strongest."""
-    found = intervals or [[None] * len(columns)] * len(rows)
-    decimals = [even_decimals(column[~np.isnan(column)].tolist(), most=3) for column in values.T]
-    cells = []
-    for column, direction in enumerate(directions):
-        shades = _shades(values[:, column], direction)
-        for row in range(len(rows)):
-            if not np.isnan(values[row, column]):
-                ends = found[row][column]
-                below = "–".join(fixed(end, decimals[column]) for end in ends) if ends else ""
-                text = fixed(float(values[row, column]), decimals[column])
-                cells.append({"n": row, "column": column, "text": text, "below": below, "shade": shades[row]})
-    caption = f"{caption} In every column the best figure has the strongest colour."
-    lines = [
-        (name, *(with_interval(float(v), ends, n + 1) for v, ends, n in zip(*each, decimals, strict=True)))
-        for name, *each in zip(rows.names, values, found, strict=True)
-    ]
-    has_intervals = any(each["below"] for each in cells)
-    across = o("column", axis={"orient": "top", "labelAngle": -50, "labelExpr": "columns[datum.value]"})
-    shown = tips("team", "metric", "text", *(["below"] if has_intervals else []))
-    bold = {"dy": -6 if has_intervals else 0, "fontWeight": "bold"}
-    layers = [
-        layer("rect", vega.CELL, x=across, fillOpacity=vega.shade("shade", top=1), tooltip=shown),
-        layer("text", bold, x=across, text=f("text")),
-        *([layer("text", {"dy": 8, "fontSize": 10}, x=across, text=f("below"))] if has_intervals else []),
-    ]
-    for each in layers:
-        each["transform"].append({"calculate": "columns[datum.column]", "as": "metric"})
-    height, width = (34, 84) if has_intervals else (24, 56)
-    labels = {"columns": [on_one_line(column, vega.LONGEST_LABEL) for column in columns]}
-    sides = {"height": {"step": height}, "width": {"step": width}}
-    chart = layered(caption, layers, rows, labels=labels, rows=cells, **sides)
-    return Exhibit(title, caption, chart, Table((corner, *columns), lines), wide=len(columns) > 4)
-
-
-def _shades(column: Floats, direction: Direction) -> list[float]:
-    """From 0 for the worst figure of the column to 1 for the best."""
-    known = column[~np.isnan(column)]
-    low, high = (float(known.min()), float(known.max())) if known.size else (0.0, 0.0)
-    share = (column - low) / (high - low) if high > low else np.full(column.shape, 0.5)
-    return [round(each, 3) for each in (share if direction == "higher" else 1 - share).tolist()]

@@ -26,7 +26,6 @@ from podium.tools.ranking.wording import (
 from podium.tools.report import vega
 from podium.tools.report.exhibits import (
     FIRST_METRIC_COLUMN,
-    METRIC_LEGEND,
     MOST_DETAILED,
     MOST_TEAMS,
     CaseValues,
@@ -49,21 +48,10 @@ from podium.tools.report.tables import (
     claims_table,
     group_tables,
     hard_cases,
-    metrics_table,
     settings_table,
     team_pages,
 )
 from podium.tools.report.vega import Spec, Teams, f, layer, layered, o, q, tips
-
-_METRIC_WORDS = (
-    "In every chart, teams are in the order of the ranking. A failed or missing case has the value that the rules give "
-    "it, which is nearly always the worst."
-)
-_CASE_WORDS: tuple[str, ...] = (
-    "The ranks of the teams within each case. In a podium plot, each column is a rank, with the teams from left to "
-    "right in the order of the ranking; a dot is a case, a line joins its dots, and the bars below count how often a "
-    "team had the rank. A heat map counts the cases that gave a team a rank; ties share the better rank.",
-)
 
 
 def ranking_report(ranking: Ranking, pictures: CasePictures | None = None) -> Report:
@@ -98,12 +86,10 @@ def ranking_report(ranking: Ranking, pictures: CasePictures | None = None) -> Re
         title = "The judge and the clinicians"
         sections.append(Section("judge", "Judge", title, words, tables=calibration_tables(judged), exhibits=exhibits))
     if exhibits := figures.add_all(metric_exhibits(ranking, teams, values)):
-        words, tables = (METRIC_LEGEND, _METRIC_WORDS), [metrics_table(ranking)]
-        sections.append(Section("metrics", "Metrics", "Metric by metric", words, tables=tables, exhibits=exhibits))
+        sections.append(Section("metrics", "Metrics", "Metric by metric", sentences("metrics"), exhibits=exhibits))
     if exhibits := figures.add_all(_rank_exhibits(ranking, teams, values)):
-        words, metrics = _CASE_WORDS, sum(each.in_schemes for each in values)
-        if metrics > MOST_DETAILED:
-            words += (f"{MOST_DETAILED} of {metrics} metrics are shown, in the order of the ranking's rule.",)
+        metrics = sum(each.in_schemes for each in values)
+        words = sentences("cases", shown=MOST_DETAILED, metrics=metrics)
         tables = [hard_cases(ranking, values[0])]
         sections.append(Section("cases", "Cases", "Case by case", words, tables=tables, exhibits=exhibits))
     notes = lines(pictures.notes)

@@ -28,7 +28,9 @@ from podium.tools.ranking.wording import (
     NOTHING,
     confidence_words,
     count,
+    even_decimals,
     figure,
+    fixed,
     on_one_line,
     undefined_words,
 )
@@ -38,7 +40,6 @@ from podium.tools.report.exhibits import (
     LARGEST,
     defined,
     drawable,
-    figure_heatmap,
     from_tables,
     rounded,
     spread,
@@ -58,7 +59,7 @@ from podium.tools.report.tables import (
     shown_words,
     worst_captions,
 )
-from podium.tools.report.vega import Teams, f, layer, layered, q, tips
+from podium.tools.report.vega import f, layer, layered, q, tips
 
 CONFIDENCE = 0.95
 REPLICATES = 1000
@@ -94,8 +95,13 @@ def submission_report(file: TeamFile, challenge: AnyChallenge, pictures: CasePic
         (curve, {row.case: values for row in content.results if (values := curve_of(row.metrics, curve)) is not None})
         for curve in challenge.scoreboard.curves
     )
+    rows = [row.metrics for row in content.results]
+    pictures_of_all = challenge.pictures(rows, content.aggregates) if rows else []
+    diagrams = [diagram(each) for each in pictures_of_all if isinstance(each, Diagram)]
+    if grids := [_grid(each) for each in pictures_of_all if isinstance(each, FigureGrid)]:
+        sections.append(Section("means", "Means", "Means by structure", tables=grids))
     for anchor, nav, title, exhibits in (
-        ("pictures", "All cases", "All cases", _pictures(challenge, content.results, content.aggregates)),
+        ("pictures", "All cases", "All cases", diagrams),
         ("curves", "Along a case", "Along a case", [curves(curve, cases) for curve, cases in by_curve if cases]),
         ("metrics", "Metrics", "Metric by metric", list(distributions)),
     ):
@@ -209,20 +215,10 @@ def _follow(value: Any, path: Sequence[str]) -> Any:
     return value
 
 
-def _pictures(challenge: AnyChallenge, rows: Sequence[CaseResult], aggregates: Figures) -> list[Exhibit]:
-    """Curves, scatter plots and grids of figures over all cases, as far as the rows contain their data."""
-    if not rows:
-        return []
-    return [
-        diagram(each) if isinstance(each, Diagram) else _grid(each)
-        for each in challenge.pictures([row.metrics for row in rows], aggregates)
-    ]
-
-
-def _grid(grid: FigureGrid) -> Exhibit:
-    values = np.array(grid.values, dtype=np.float64)
-    rows, caption, ways = Teams(grid.rows), "Means over all cases.", grid.directions
-    return figure_heatmap(grid.title, caption, rows, grid.columns, values=values, directions=ways, corner=grid.corner)
+def _grid(grid: FigureGrid) -> Table:
+    decimals = even_decimals([value for row in grid.values for value in row], most=3)
+    rows = [(name, *(fixed(each, decimals) for each in row)) for name, row in zip(grid.rows, grid.values, strict=True)]
+    return Table((grid.corner, *grid.columns), rows, "Means over all cases", title=grid.title)
 
 
 def _cases(file: TeamFile, metrics: Sequence[Metric], pictures: Collection[str]) -> CasesOfTeam:

@@ -138,24 +138,6 @@ def calibration_tables(calibration: Calibration) -> list[Table]:
     ]
 
 
-def metrics_table(ranking: Ranking) -> Table:
-    """Every figure of the leaderboard with its best teams and the range over all teams."""
-    rows = []
-    for column in ranking.columns:
-        decimals = even_decimals(column.values, most=3)
-        known = sorted(
-            ((value, team.name) for value, team in zip(column.values, ranking.teams, strict=True) if value is not None),
-            key=lambda pair: pair[0],
-            reverse=column.direction == "higher",
-        )
-        best = [_short(name) for value, name in known if value == known[0][0]]
-        values = [fixed(value, decimals) for value, _ in known]
-        middle = fixed(float(np.median([value for value, _ in known])), decimals)
-        rows.append((column.title, column.direction, listed(best, most=2), values[0], middle, values[-1]))
-    head = ("Figure", "Better is", "Best team", "Best", "Median", "Worst")
-    return Table(head, rows, "All figures of the leaderboard, over the teams", title="Overview")
-
-
 def hard_cases(ranking: Ranking, values: CaseValues) -> Table:
     """Hardest first, by the median of all teams."""
     decimals = even_decimals(values.filled[~np.isnan(values.filled)].tolist(), most=3)

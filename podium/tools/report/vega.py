@@ -111,8 +111,8 @@ BAR = {"color": "var(--accent)", "fillOpacity": 0.75}
 CELL = {"fill": "var(--accent)", "cornerRadius": 2}
 _PICKED = {"condition": {"test": "picked < 0 || datum.n == picked", "value": 1}, "value": 0.18}
 SHOWN = "!length(shown) || indexof(shown, datum.n) >= 0"
-_WORDS = {"team", "other_team", "scheme", "case", "series", "text", "below", "metric", "status"}
-_TITLES = {"other_team": "Other team", "unadjusted": "p, not adjusted", "below": "Interval", "text": "Figure",
+_WORDS = {"team", "other_team", "scheme", "case", "series", "text", "status"}
+_TITLES = {"other_team": "Other team", "unadjusted": "p, not adjusted", "text": "Figure",
            "first": "Lower quartile", "third": "Upper quartile",
            "lower": "Lower whisker", "upper": "Upper whisker"}  # fmt: skip
 
@@ -176,10 +176,9 @@ def by_series(names: Sequence[str], values: Sequence[Any]) -> Spec:
     return nominal("series", sort=list(names), scale={"domain": list(names), "range": given})
 
 
-def shade(field: str, *, top: int | None = None) -> Spec:
+def shade(field: str) -> Spec:
     """One colour by its opacity, which works on light and on dark ground."""
-    ends = {"domainMin": 0} | ({"domainMax": top} if top else {})
-    return q(field, legend=None, scale={**ends, "range": [0.05, STRONGEST]})
+    return q(field, legend=None, scale={"domainMin": 0, "range": [0.05, STRONGEST]})
 
 
 def tips(*fields: str) -> list[Spec]:

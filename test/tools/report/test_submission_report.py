@@ -82,7 +82,11 @@ def test_a_participant_sees_scores_problems_and_worst_cases(metrics: Path, tmp_p
     assert values == sorted(values)
     by_case = {case: result["metrics"]["segmentation"] for case, result in expected["results"].items()}
     assert all(value == pytest.approx(by_case[row[0]], abs=1e-4) for row, value in zip(worst, values, strict=True))
-    assert len(page.figures) == 14, "one distribution per metric, and the means by region of both views"
+    assert len(page.figures) == 12, "one distribution per metric"
+    regions = [table for table in page.tables if table[0][0] == "Region"]
+    assert len(regions) == 2, "the means by region of both views"
+    fix = page.table("Case", "Status", "What to fix")
+    assert [row[1] for row in fix] == ["failed", "missing"] + ["partial"] * 4, "what to fix comes first"
     assert "hidden reference" not in page.all_words
 
 
