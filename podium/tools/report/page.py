@@ -36,6 +36,7 @@ MOST_STILL_ROWS = 1_500
 """A chart of more rows is not drawn in advance: its table is shown until the chart is live."""
 
 _MOST_STILL_BYTES = 400_000  # of a page: further charts show their tables first
+_EARLY = 'document.documentElement.classList.add("scripted");'  # before anything is laid out: tabs from the start
 _WIDTH, _WIDE = 520, 1120  # pixels of a drawing whose chart is as wide as its place
 
 
@@ -205,7 +206,7 @@ def render(drawings: Drawings, viewer: Sequence[str] = (), **content: Any) -> Re
     scripts and drawings of Vega, which escapes, are marked as safe."""
     exhibits, teams = drawings.exhibits, drawings.teams
     is_live = has_charts() and bool(exhibits)
-    scripts = [*([_library()] if is_live else []), _template("page.js")]
+    scripts = [_EARLY, *([_library()] if is_live else []), _template("page.js")]
     if viewer:
         scripts += [viewer[0], f"{viewer[1]}\n{_template('viewer.js')}"]
     no_charts = missing_packages("vl-convert-python", extra="report", what="A page with charts")
@@ -219,7 +220,8 @@ def render(drawings: Drawings, viewer: Sequence[str] = (), **content: Any) -> Re
     template = _environment().get_template("page.html.jinja")
     page = template.render(
         stylesheet=style,
-        scripts=scripts,
+        early=scripts[0],
+        scripts=scripts[1:],
         policy=f"default-src 'none'; base-uri 'none'; form-action 'none'; {sources}",
         has_charts=is_live,
         has_viewer=bool(viewer),

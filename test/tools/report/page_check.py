@@ -65,8 +65,8 @@ class Page(HTMLParser):
             self.close_cell(row=tag == "tr")
         self.tags.append(tag)
         if tag == "script":
-            assert dict(attrs)["type"] in ("module", "application/json")
-            self.kind = dict(attrs)["type"]
+            assert dict(attrs).get("type") in (None, "module", "application/json")
+            self.kind = dict(attrs).get("type")
         if tag == "meta" and ("http-equiv", "Content-Security-Policy") in attrs:
             self.policy = dict(attrs)["content"] or ""
         assert tag not in ("iframe", "object", "embed", "link", "base", "form"), tag
@@ -117,10 +117,10 @@ class Page(HTMLParser):
             self.style += data
             return
         if "script" in self.open:
-            if self.kind == "module":
-                self.scripts.append(data)
-            else:
+            if self.kind == "application/json":
                 self.specifications.append(json.loads(data))
+            else:
+                self.scripts.append(data)
             return
         self.words.append(data)
         if self.open and "table" in self.open and ("td" in self.open or "th" in self.open):

@@ -215,6 +215,7 @@ def test_tables_of_cases_sort_and_filter(browser: Browser, pages: dict[str, Path
     page, _ = open_page(browser, pages["golden"])
     go_to(page, "teams")
     article = page.locator("#team-4")
+    article.scroll_into_view_if_needed()
     names = article.locator(".cases tbody th:visible bdi")
     assert names.first.inner_text() == "c3", "the missing case"
     article.locator(".cases thead button", has_text="Case").click()

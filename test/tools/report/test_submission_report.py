@@ -165,7 +165,7 @@ def test_what_participants_wrote_is_text(metrics: Path, tmp_path: Path) -> None:
         row["warnings"] = ["<img src=x onerror=alert(1)>"]
     file = changed(metrics, tmp_path, results=rows, title="</title><script>alert(1)</script>")
     page = page_of(file, output=tmp_path / "page.html")
-    assert "<script>" not in page.text
+    assert page.text.count("<script>") == 1, "ours"
     assert "<img src=x onerror=alert(1)>" in page.all_words
 
 

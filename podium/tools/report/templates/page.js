@@ -191,7 +191,6 @@ function follow() {
   else target.scrollIntoView({ block: target.tagName === "TR" ? "center" : "start" });
 }
 
-document.documentElement.classList.add("scripted");
 if (board) prepareBoard();
 document.addEventListener("click", ({ target }) => {
   for (const each of all(".chooser[open]")) each.open = each.contains(target);
