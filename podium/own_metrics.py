@@ -10,7 +10,7 @@ The declaration is published with the settings; the code stays with the organise
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Annotated, Any, Literal, Self, TypeVar
+from typing import Annotated, Any, Literal, Self, TypedDict, TypeVar, Unpack
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
@@ -113,48 +113,49 @@ class OwnMetric(OwnFigure):
         return self
 
 
+class Scale(TypedDict, total=False):
+    """What every declaration may say; without `lowest` or `highest` there is no bound."""
+
+    kind: str
+    title: str
+    unit: str
+    lowest: float | None
+    highest: float | None
+
+
 def metric(  # noqa: PLR0913  (a declaration)
     *,
     compares: str | Sequence[str],
     direction: Literal["higher", "lower"],
-    kind: str | None = None,
-    title: str = "",
-    unit: str = "",
-    lowest: float | None = None,
-    highest: float | None = None,
     worst: float | Literal["diagonal"] | None = None,
     both_empty: float | str | None = None,
     prediction_empty: float | str | None = None,
     reference_empty: float | str | None = None,
+    **scale: Unpack[Scale],
 ) -> Callable[[FunctionT], FunctionT]:
     """Declare a function of one case: `function(*, prediction, reference)` returns a number, or None where it has no
     value. For labels the two are masks of one region, and `spacing_mm` is a third argument; so it is for images."""
-    return _declared("case", **{name: value for name, value in locals().items() if value is not None})
+    given = {name: value for name, value in locals().items() if name != "scale"}
+    return _declared("case", **given, **scale)
 
 
-def case_metric(  # noqa: PLR0913  (a declaration)
+def case_metric(
     *,
     values: str | Sequence[str],
     direction: Literal["higher", "lower"] | None = None,
     figures: Sequence[str] | Mapping[str, Mapping[str, Any]] = (),
     extra: Mapping[str, str] | None = None,
     parameters: Mapping[str, type] | None = None,
-    kind: str | None = None,
-    title: str = "",
-    unit: str = "",
-    lowest: float | None = None,
-    highest: float | None = None,
+    **scale: Unpack[Scale],
 ) -> Callable[[FunctionT], FunctionT]:
     """Declare a function of whole cases. It returns one figure, or those in `figures` by name; each may have a
     direction, range, unit and title of its own. See docs/own-metrics.md for the arguments that it may name."""
-    shared = {"direction": direction, "unit": unit, "lowest": lowest, "highest": highest}
+    shared = {"direction": direction, **{name: scale.get(name) for name in ("lowest", "highest")}}
     own = figures if isinstance(figures, Mapping) else {name: dict[str, Any]() for name in figures}
-    named = {name: {**shared, **each} for name, each in own.items()}
-    shared["direction"] = direction or next((each["direction"] for each in named.values()), None)
-    given = {"values": values, "extra": extra or {}, "parameters": parameters or {}, "figures": named, "kind": kind}
-    return _declared(
-        "case", **{name: each for name, each in {**shared, **given, "title": title}.items() if each is not None}
-    )
+    named = {name: {**shared, "unit": scale.get("unit", ""), **each} for name, each in own.items()}
+    direction = direction or next((each["direction"] for each in named.values()), None)
+    given = {"values": values, "extra": extra, "parameters": parameters, "figures": named, "direction": direction}
+    return _declared("case", **given, **scale)
 
 
 def prepare(function: FunctionT) -> FunctionT:
@@ -171,16 +172,13 @@ def cohort_metric(  # noqa: PLR0913  (a declaration)
     values: str | Sequence[str] = (),
     extra: Mapping[str, str] | None = None,
     parameters: Mapping[str, type] | None = None,
-    kind: str | None = None,
-    title: str = "",
-    unit: str = "",
-    lowest: float | None = None,
-    highest: float | None = None,
+    **scale: Unpack[Scale],
 ) -> Callable[[FunctionT], FunctionT]:
     """Declare a function of all cases: `function(*, predictions, references)`, two lists in one order. A case without a
     usable prediction has None among the predictions. With `of_case`, a function like that of `case_metric` that returns
     small numbers or lists: `function(facts)`, a list with one entry per case."""
-    return _declared("cohort", **{name: value for name, value in locals().items() if value is not None})
+    given = {name: value for name, value in locals().items() if name != "scale"}
+    return _declared("cohort", **given, **scale)
 
 
 DECLARED: list[OwnMetric] = []
@@ -188,7 +186,8 @@ PREPARED: list[Function] = []
 """What the metrics.py that runs declares, bound to a name or not."""
 
 
-def _declared(scope: str, **given: Any) -> Callable[[FunctionT], FunctionT]:
+def _declared(scope: str, **declared: Any) -> Callable[[FunctionT], FunctionT]:
+    given = {name: value for name, value in declared.items() if value is not None}
     for name in ("compares", "values"):
         given[name] = (found,) if isinstance(found := given.get(name, ()), str) else tuple(found)
     given["parameters"] = {name: kind.__name__ for name, kind in given.get("parameters", {}).items()}

@@ -366,7 +366,7 @@ class DeclaredChallenge(Challenge[DeclaredTables, Sources, Sources, Mapping[str,
         found, refused = {**given}, {**reasons}
         case = self._case(found, expected)
         for metric in self.settings.metrics:
-            if isinstance(metric.kind, WholeCaseMetric) and not self.lacks(case, metric.kind.own.values):
+            if isinstance(metric.kind, WholeCaseMetric) and metric.kind.sees_all(case):
                 try:
                     metric.kind.run(metric.settings, case)
                 except OwnMetricFailed:

@@ -29,17 +29,10 @@ def group_paths(facts: Facts) -> list[str]:
     return [f"{GROUPS}.{name}.{path}" for path, _ in shown_figures(facts) for name in names]
 
 
-def group_figures(
-    facts: Facts, drawn: Mapping[str, Floats], options: RankingOptions
-) -> tuple[tuple[GroupFigures, ...], tuple[WorstGroup | None, ...]]:
-    """A table for every way of grouping, and the worst group of every team; `drawn` are figures in all replicates."""
-    by_path = [(_tables(facts, path, figure, drawn, options), path, figure) for path, figure in shown_figures(facts)]
-    tables = next((tables for tables, *_ in by_path if tables), ())
-    worst = [
-        next(filter(None, (_worst_group(each, path, figure) for _, path, figure in by_path)), None)
-        for each in facts.aggregates
-    ]
-    return tables, tuple(worst)
+def group_figures(facts: Facts, drawn: Mapping[str, Floats], options: RankingOptions) -> tuple[GroupFigures, ...]:
+    """A table for every way of grouping; `drawn` are figures in all replicates."""
+    tables = (_tables(facts, path, figure, drawn, options) for path, figure in shown_figures(facts))
+    return next(filter(None, tables), ())
 
 
 def _tables(
@@ -82,12 +75,11 @@ def _columns(facts: Facts) -> Sequence[str]:
 
 
 def _worst_group(
-    aggregates: Figures, path: str, figure: Criterion | Metric, among: Sequence[str] | None = None
+    aggregates: Figures, path: str, figure: Criterion | Metric, groups: Sequence[str]
 ) -> WorstGroup | None:
-    """None unless two groups have the figure."""
-    groups = {name: figure_at(each, path) for name, each in aggregates.get(GROUPS, {}).items()}
-    known = {name: each for name, each in groups.items() if each is not None and (among is None or name in among)}
-    mean = figure_at(aggregates, path)
+    """None unless two of the groups have the figure."""
+    found = {name: figure_at(aggregates, f"{GROUPS}.{name}.{path}") for name in groups}
+    known, mean = {name: each for name, each in found.items() if each is not None}, figure_at(aggregates, path)
     if len(known) < 2 or mean is None:
         return None
     sign = 1 if figure.direction == "higher" else -1

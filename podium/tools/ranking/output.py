@@ -263,7 +263,7 @@ def ranking_csv(ranking: Ranking) -> str:
     and the rank under every scheme."""
     teams, differences = ranking.teams, {difference.better: difference for difference in ranking.differences}
     following, claims, nothing = [differences.get(team.name) for team in teams], ranking.claims, (None,) * len(teams)
-    worst = claims.worst_groups if claims else nothing
+    worst = ranking.groups[0].worst if ranking.groups else nothing
     columns: list[CsvColumn] = [
         ("rank", [team.rank for team in teams]),
         ("team", [csv_safe(team.name) for team in teams]),

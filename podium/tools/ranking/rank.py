@@ -195,7 +195,6 @@ def rank_with_replicates(cohort: Cohort[Any], options: RankingOptions) -> DrawnR
     scheme_ranks = np.array([[rank or last for rank in each.ranking.ranks] for each in ranked])
     arena = arena_section(official.arena, facts.teams) if official and official.arena else None
     arena_decides = arena if options.scheme == OFFICIAL else None
-    group_tables, worst_groups = group_figures(facts, bootstrap.figures if bootstrap else {}, options)
     groups, differences, claims = _comparisons(facts, chosen, bootstrap, arena_decides, options)
     columns = aggregate_columns(facts, arena, bootstrap, options)
     ranking = Ranking(
@@ -232,8 +231,8 @@ def rank_with_replicates(cohort: Cohort[Any], options: RankingOptions) -> DrawnR
         notes=(),
         rule=_rule_terms(facts.rule) if official else (),
         calibration=_calibration(facts, options),
-        claims=claims and replace(claims, worst_groups=worst_groups),
-        groups=group_tables,
+        claims=claims,
+        groups=group_figures(facts, bootstrap.figures if bootstrap else {}, options),
     )
     if ranking.claims:
         ranking = replace(ranking, claims=replace(ranking.claims, sentences=sentences("claims", ranking=ranking)))

@@ -248,7 +248,6 @@ class Claims(Strict):
                      team itself and without a score
     rank_intervals   [team], from 1 + the teams significantly better to all but those significantly worse (paired tests,
                      Holm's adjustment over all pairs); None without a score
-    worst_groups     [team]; None where cases have no groups
     variance_shares  of every metric that teams are ranked by
     sentences        [team]
     """
@@ -258,7 +257,6 @@ class Claims(Strict):
     p: Matrix
     rank_intervals: tuple[tuple[int, int] | None, ...]
     variance_shares: tuple[VarianceShares, ...]
-    worst_groups: tuple[WorstGroup | None, ...] = ()
     sentences: tuple[str, ...] = ()
 
 

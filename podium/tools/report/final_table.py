@@ -10,7 +10,7 @@ from typing import Any
 from podium.tools.ranking.output import TableColumn, consensus_columns, table_columns
 from podium.tools.ranking.prose import paragraph
 from podium.tools.ranking.result import Consensus, Ranking
-from podium.tools.ranking.wording import MARK, Interval, confidence_words, count, fixed, interval_words, on_one_line
+from podium.tools.ranking.wording import MARK, Interval, confidence_words, fixed, interval_words, on_one_line
 from podium.tools.report.tables import anchor, rank_words
 
 HEAT = 6
@@ -60,8 +60,8 @@ def final_table(ranking: Ranking) -> dict[str, Any]:
     note, files = paragraph("table_note", ranking=ranking), {"CSV": "ranking.csv", "LaTeX": "ranking.tex"}
     columns = [each for each in table_columns(ranking, every=True) if each.kind != "group"]
     headlines = sum(each.headline for each in ranking.columns)
-    cases = count(len(ranking.cases), "case")
-    same = f"{cases} cannot separate them after correction" if ranking.differences else "the votes do not separate them"
+    by_cases = f"{ranking.size} cannot separate them after correction"
+    same = by_cases if ranking.differences else "the votes do not separate them"
     return {
         **_table(columns, shown=max(headlines, _SHOWN), confidence=ranking.methods.confidence),
         **{"rows": rows, "note": note, "files": files, "same": f"same letter: {same}" if any(groups) else ""},

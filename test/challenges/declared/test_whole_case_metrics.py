@@ -190,3 +190,13 @@ def test_an_error_in_prepare_is_the_organisers(tmp_path: Path) -> None:
     organised(tmp_path, CODE.replace("return int((references", "return int((absent"))
     with pytest.raises((OrganiserError, AssertionError)):
         score(tmp_path, CASES + VALUES + METRICS, TRUTH, files(a=(1, 2)))
+
+
+def test_a_case_without_a_reference_of_a_value_does_not_count(tmp_path: Path) -> None:
+    toml = CASES + VALUES.replace('kind = "labels"', 'kind = "labels"\nexpected = "where_referenced"') + METRICS
+    truth = {name: each for name, each in TRUTH.items() if name != "b_lung.mha"}
+    organised(tmp_path, CODE.replace('["lung"] > 0).sum()) * float', '.get("lung", np.ones(1)) > 0).sum()) * float'))
+    found = score(tmp_path, toml, truth, files(a=(1, 2), b=(1, 2)))
+    assert found["results"]["b"]["metrics"]["airways"] == {"share": None, "miss": None}
+    assert found["aggregates"]["airways"]["share"]["n"] == 1
+    assert found["aggregates"]["volume_error"] == 0.0

@@ -269,7 +269,7 @@ def test_an_accuracy_is_a_share_of_correct_cases(accurate: Ranking) -> None:
 def test_the_worst_group_and_its_gap(accurate: Ranking) -> None:
     """Of `good`, 5 of 6 are right in both groups; of `fair`, 3 of 6 young and 5 of 6 old ones."""
     assert accurate.claims is not None
-    good, fair = accurate.claims.worst_groups
+    good, fair = accurate.groups[0].worst
     assert good is not None
     assert fair is not None
     assert (good.value, good.gap) == pytest.approx((5 / 6, 0))
@@ -319,7 +319,7 @@ def test_the_golden_table_of_four_teams(golden: Ranking) -> None:
     assert found["C", "A"] == pytest.approx(0.277306, abs=1e-6)
     assert golden.claims.pairs[:3] == golden.differences
     assert golden.methods.bootstraps == 4000, "at least 20 / 0.005738 resamples"
-    assert [each and each.group for each in golden.claims.worst_groups] == ["late", "late", "late", "early"]
+    assert [each and each.group for each in golden.groups[0].worst] == ["late", "late", "late", "early"]
     assert ranking_from_json(ranking_to_json(golden)) == golden
 
 

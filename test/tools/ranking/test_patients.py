@@ -94,7 +94,7 @@ def test_a_table_of_scores_may_have_patients(tmp_path: Path) -> None:
     assert any("Patients are drawn with all their cases" in each for each in known.methods.sentences)
     assert "32 cases of 16 patients" in " ".join(known.claims.sentences if known.claims else ())
     assert "32 cases of 16 patients" not in " ".join(unknown.methods.sentences)
-    assert "32 of 16 patients" in ranking_report(known).page
+    assert "32 cases of 16 patients" in ranking_report(known).page
 
 
 def test_medians_of_patients_have_percentile_intervals(tmp_path: Path) -> None:

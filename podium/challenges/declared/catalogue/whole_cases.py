@@ -17,6 +17,7 @@ from pydantic import create_model
 
 from podium.challenges.board import title_of
 from podium.challenges.declared.catalogue.base import (
+    NO_REFERENCE,
     Declared,
     DeclaredCase,
     MetricKind,
@@ -111,9 +112,11 @@ class WholeCaseMetric(MetricKind):
     def _figure(self, settings: Any, part: str, failed: float, case: DeclaredCase) -> float | Reason | None:
         if not case.values.keys() >= {*self.own.values}:
             return "reference_empty"
-        if any(case.values[name].is_missing for name in self.own.values):
-            return failed
-        return self.results(settings, case)[part]
+        return self.results(settings, case)[part] if self.sees_all(case) else failed
+
+    def sees_all(self, case: DeclaredCase) -> bool:
+        """Whether there is a reference and a prediction of all values."""
+        return all(name in case.values and not case.values[name].is_missing for name in self.own.values)
 
     def results(self, settings: Any, case: DeclaredCase) -> Mapping[str, float | None]:
         """All figures of a case, computed once."""
@@ -134,9 +137,9 @@ class WholeCaseMetric(MetricKind):
 
     def _of_case(self, settings: Any, case: DeclaredCase) -> Any:
         """What a row keeps of a case for a metric of all cases."""
-        if any(case.values[name].is_missing for name in self.own.values if name in case.values):
-            return None
-        return call_own(self.own, lambda: self._call(settings, case))
+        if not case.values.keys() >= {*self.own.values}:
+            return NO_REFERENCE
+        return call_own(self.own, lambda: self._call(settings, case)) if self.sees_all(case) else None
 
     def _call(self, settings: Any, case: DeclaredCase) -> Any:
         function = self.own.of_case or self.own.function
