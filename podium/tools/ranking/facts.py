@@ -160,7 +160,11 @@ def _refuse_lacking_figures(file: TeamFile, challenge: Rules) -> None:
             if lacking and figure_at(file.content.aggregates, lacking) is None:
                 raise UsageError(f"{file.label} lacks aggregates.{lacking}: {_CHANGED}.")
     for metric in challenge.scoreboard.all_metrics:
-        without = [row.case for row in file.content.results if not holds(row.metrics, metric.name)]
+        without = [
+            row.case
+            for row in file.content.results
+            if not holds(row.metrics, metric.name) and metric.name not in row.undefined  # no reference of the value
+        ]
         if without and len(without) < len(file.content.results):
             raise UsageError(
                 f"{file.label}: the case '{without[0]}' lacks the figure '{metric.name}', which other cases have: "
