@@ -141,7 +141,8 @@ def test_the_bootstrap_recomputes_them_with_the_organisers_code_alone(
         scored(tmp_path, files(a=(1, width), b=(1, 2)), team=team)
     (ranking,) = rank(tmp_path / "teams", options=RankingOptions(bootstraps=20))
     assert ranking.deciding.stability is None
-    arguments = ("rank", tmp_path / "teams", "--bootstraps", "20", "--ground-truth", tmp_path / "challenge")
+    options = ("--bootstraps", "20", "--ground-truth", tmp_path / "challenge", "--output", tmp_path / "ranking")
+    arguments = ("rank", tmp_path / "teams", *options)
     ended = run_podium(capfd, *arguments)
     assert ended.code == 0
     assert "was run for figures of all cases" in ended.out + ended.err
