@@ -198,12 +198,14 @@ class CohortMetric(GivenFigure):
     there. A figure without a value is not published.
 
     exact      exact(rows): what is published, where a package of the field computes it; None where `compute` does
+    facts      where rows keep what it is computed from; {} in a case that has no reference of the value
     whole      it counts something: published as an integer
     defined    path below `aggregates` of 1 if it has a value, else 0
     """
 
     compute: Callable[[Sequence[Figures], Resamples], Floats]
     exact: Callable[[Sequence[Figures]], float | None] | None = None
+    facts: str = ""
     whole: bool = False
     defined: str = ""
 

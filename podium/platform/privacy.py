@@ -81,13 +81,15 @@ class Disclosure:
     participant can choose predictions so that its digits spell the labels. So can one of means of figures such as Dice,
     since a region may be absent from a reference: where no row is published (`hides_rows`), these are rounded too.
     What teams are `ranked` by is always published: there would be no leaderboard without it. `groups` has the groups of
-    every case, one for each way in which cases are grouped.
+    every case, one for each way in which cases are grouped; `results`, where there are any, say how many cases have a
+    reference of a figure.
     """
 
     board: Scoreboard[Any]
     confidential: Sequence[str]
     ranked: Collection[str]
     cases: int
+    results: Sequence[CaseResult] = ()
     groups: Sequence[tuple[str, ...]] = ()
     hides_rows: bool = True
 
@@ -153,11 +155,12 @@ class Disclosure:
         resamples = Resamples.draw(cases=len(results), replicates=_REPLICATES, seed=0)
         drawn = CohortValues(self.board, [row.metrics for row in results], resamples, given, self.groups)
         least = 0.0 if decimals is None else 10.0**-decimals
+        known = replace(self, results=results)
         for path, value in leaves(shown):
             figure = path.removesuffix(HALF_WIDTH)
             if (metric := self._of_all_cases(figure)) in self.rounded:
                 is_fine = figure in self._in_ranking or metric not in self.revealing
-                error = self._error(figure, exact, drawn)
+                error = known._error(figure, exact, drawn)
                 error *= 1 if figure == path else 4  # a case can move an interval by 2 / n of the range: half of this
                 unit = max(_unit(error, (1, 2, 5) if is_fine else (1,)), least)
                 put(published, path, rounded_up_or_down(value, unit, secret=key + path.encode()))
@@ -264,12 +267,12 @@ class Disclosure:
         board, metric = self.board, self._of_all_cases(path)
         if metric not in self.rounded:
             return 0.0
-        sizes, cases, before = self._sizes, self.cases, ""
+        sizes, cases, before = self._sizes, self._behind(metric), ""
         if path.startswith(f"{GROUPS}."):
             before = ".".join([*path.split(".")[:2], ""])
-            cases = sizes[path.split(".")[1]]
+            cases = self._behind(metric, path.split(".")[1])
         elif path.endswith(GROUP_MEAN):
-            cases = len(sizes) * min(sizes.values())
+            cases = len(sizes) * min(self._behind(metric, each) for each in sizes)
         if metric in board.tables:
             return math.sqrt(cases) / 2
         if (formula := next((each for each in board.formulas if each.path == metric), None)) is not None:
@@ -293,6 +296,27 @@ class Disclosure:
         if is_plain or (path in self._in_ranking and (is_bounded or is_mean)):
             return error * 2 / math.sqrt(cases)
         return max(error, 4 / math.sqrt(cases)) if is_bounded and figure.lowest < 0 else error
+
+    @cached_property
+    def _in_rows(self) -> Mapping[str, str]:
+        """Where rows have what a figure of all cases is computed from."""
+        found = {each.path: each.facts for each in self.board.cohort_metrics if each.facts}
+        return found | {
+            path: each.name for each in self.board.metrics for path in (each.mean_path, each.median) if path
+        }
+
+    @cached_property
+    def _counted(self) -> dict[tuple[str, str], int]:
+        return {}
+
+    def _behind(self, path: str, group: str = "") -> int:
+        """How many cases, of a group, have a reference of what the figure is computed from; 1 at least."""
+        if (path, group) not in self._counted:
+            at = self._in_rows.get(path, "")
+            rows = [row.metrics for number, row in enumerate(self.results) if not group or group in self.groups[number]]
+            absent = [row for row in rows if at and holds(row, at) and get(row, at) in (None, {})]
+            self._counted[path, group] = max(1, (self._sizes[group] if group else self.cases) - len(absent))
+        return self._counted[path, group]
 
 
 def published_groups(sizes: Mapping[GroupT, int], *, fewest: float) -> set[GroupT]:

@@ -6,7 +6,16 @@ from typing import Any
 
 import numpy as np
 import pytest
-from challenges.declared.declaring import errors, metric, metrics, score, value, write_challenge, write_predictions
+from challenges.declared.declaring import (
+    HEAD,
+    errors,
+    metric,
+    metrics,
+    score,
+    value,
+    write_challenge,
+    write_predictions,
+)
 from evaluating import evaluate_command
 
 from podium.checking import check
@@ -102,3 +111,17 @@ def test_a_value_that_no_case_has_is_an_error_and_so_is_a_missing_reference_of_a
     everywhere = TOML.replace(', expected = "where_referenced"', "").replace('expected = "where_referenced"', "")
     found = errors(tmp_path / "all", everywhere, references=TRUTH)
     assert any("A case has no reference for the value 'mask'." in each for each in found)
+
+
+def test_hidden_figures_are_rounded_by_the_cases_that_have_a_reference(tmp_path: Path) -> None:
+    """1 of 4 wrong among 400 cases: a step of 1 / 400 would tell who has the class, one of 4 cases is 1 / 4."""
+    toml = value("ill", "class", table="predictions.csv", column="ill", classes={"no": 0, "yes": 1}, **SOME)
+    toml += value("age", "number", table="predictions.csv", column="age", range=[0, 100])
+    toml += metric("accuracy") + metrics("mae")
+    truth = {
+        "predictions.csv": "case,ill,age\n" + "".join(f"c{n},{n % 2 if n < 4 else ''},{n % 90}\n" for n in range(400))
+    }
+    wrong = {"predictions.csv": truth["predictions.csv"].replace("c0,0,", "c0,1,")}
+    head = HEAD.replace('"full"', '"none"')
+    found = score(tmp_path, toml, truth, wrong, head=head)["aggregates"]["accuracy"]
+    assert found in (0.5, 1.0)  # 0.75 in steps of the standard error of four cases

@@ -444,5 +444,6 @@ class CohortValueMetric(MetricKind):
             **self.figure.scale,
             compute=compute,
             exact=None if self.exact is None else exact,
+            facts=facts,
             undefined_when=self.undefined_when,
         )

@@ -318,6 +318,7 @@ def pooled_metric(path: str, title: str, facts: str, figure: RegionFigure[Any], 
         title=title,
         **figure.scale,
         compute=compute,
+        facts=facts,
         undefined_when=figure.undefined_when(settings),
     )
 
