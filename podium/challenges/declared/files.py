@@ -419,7 +419,8 @@ def _columns(value: ValueSettings) -> Sequence[str]:
 def _reference_columns(value: ValueSettings) -> Sequence[str]:
     if isinstance(value, SurvivalSettings):
         return (value.time_column, value.event_column)
-    return value.reference_columns or _columns(value)
+    columns = _columns(value)
+    return value.reference_columns if columns == as_tuple(value.column) else columns
 
 
 def _optional(values: Sequence[ValueSettings]) -> tuple[str, ...]:

@@ -26,7 +26,7 @@ from pydantic_core import PydanticCustomError
 from podium.challenges.declared.catalogue import metric_kinds, metric_names
 from podium.challenges.declared.catalogue.base import ChosenMetric, MetricKind
 from podium.challenges.declared.catalogue.own import load_own_metrics, own_kind
-from podium.challenges.declared.value_settings import RESERVED, VALUE_MODELS, ValueSettings, as_tuple
+from podium.challenges.declared.value_settings import MEAN, VALUE_MODELS, ValueSettings, as_tuple
 from podium.challenges.declared.values import VALUE_KINDS
 from podium.challenges.settings import FigureName, Positive, RankingSettings, Settings, Tables, problem_at, unknown_key
 from podium.errors import ValidationProblem, all_problems, did_you_mean
@@ -333,8 +333,8 @@ def _value_problems(values: Mapping[str, ValueSettings]) -> Sequence[ValidationP
         elif values[mask].kind != "labels":
             problems.append(ValidationProblem(key=key, words=f"names '{mask}', which is not of the kind labels"))
     for name, value in values.items():
-        if name in RESERVED:
-            words = f"is '{name}', which is reserved for figures; choose another name"
+        if name == MEAN:
+            words = "is 'mean', which is where figures of several values have their mean; choose another name"
             problems.append(ValidationProblem(key=("values", name), words=words))
         if not value.is_predicted and name not in within.values():
             words = "needs a socket, a file or a table: where is the prediction?"

@@ -32,7 +32,8 @@ Range = Annotated[tuple[Finite, Finite], AfterValidator(_is_a_range)]
 MaxCandidates = Annotated[StrictInt, Field(gt=0)]  # per case: the most confident count
 BACKGROUND = "background"
 SettingT = TypeVar("SettingT", str, int)
-RESERVED = {"mean", "std", "median", "n", "region_mean"}  # places of a metric's own figures
+MEAN = "mean"
+RESERVED = {MEAN, "std", "median", "n", "region_mean"}  # places of a metric's own figures
 
 
 def as_tuple(value: SettingT | tuple[SettingT, ...] | None) -> tuple[SettingT, ...]:
