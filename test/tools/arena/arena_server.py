@@ -63,7 +63,7 @@ class Guest:
     """A browser without JavaScript: it keeps cookies, follows no redirect, and sends the forms it is shown."""
 
     def __init__(self, address: str) -> None:
-        self.client = httpx.Client(base_url=address, timeout=60, verify=NO_TLS)
+        self.client = httpx.Client(base_url=address, timeout=180, verify=NO_TLS)
 
     def page(self, path: str = "/") -> str:
         response = self.client.get(path)

@@ -38,6 +38,7 @@ from podium.tools.arena.web.site import (
 _TITLED_AS = {405: 404, 415: 400, 429: 503}
 _GRACE_SECONDS = 5  # for answers in progress when the server is stopped
 _MOST_DESCRIPTORS = 4096
+_BACKLOG = 2048  # connections that wait for a busy server: the kernel drops further ones, which try again for minutes
 
 
 def make_app(arena: OpenArena) -> ASGIApp:
@@ -146,6 +147,7 @@ def server_config(listener: socket.socket, certificate: Path | None = None, key:
     config.bind = [f"fd://{listener.detach()}"]  # the server owns it from here on
     config.keep_alive_timeout = config.ssl_handshake_timeout = SECONDS_TO_SEND
     config.graceful_timeout = _GRACE_SECONDS
+    config.backlog = _BACKLOG
     config.alpn_protocols = ["http/1.1"]
     config.include_server_header = False
     config.loglevel = "WARNING"
@@ -168,7 +170,7 @@ def listen(host: str, port: int) -> socket.socket:
         if sys.platform == "linux":  # inherited by the connections: a client that does not read its answer is dropped
             listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, int(1000 * SECONDS_TO_SEND))
         listener.bind(address)
-        listener.listen(2048)  # not in the server, so that a port in use is noticed here
+        listener.listen(_BACKLOG)  # not in the server, so that a port in use is noticed here
     except OSError as error:
         listener.close()
         raise UsageError(f"The arena cannot listen on {host}, port {port}: {error.strerror}. Is --port free?") from None
