@@ -265,7 +265,7 @@ class Disclosure:
         place is not below 4 / sqrt n. A formula follows its terms: the sum of what their errors change in it.
         """
         board, metric = self.board, self._of_all_cases(path)
-        if metric not in self.rounded:
+        if metric not in self.rounded or not holds(exact, path):
             return 0.0
         sizes, cases, before = self._sizes, self._behind(metric), ""
         if path.startswith(f"{GROUPS}."):

@@ -59,6 +59,7 @@ def classes(share: float) -> dict[str, float]:
 HALVES = [0.5**power for power in range(1, 8)]
 MENUS: Mapping[str, tuple[Sequence[Any], Sequence[Any]]] = {
     "labels": ([mask(0), mask(16)], [mask(size) for size in (0, 1, 2, 4, 8, 16, 20, 26, 32, 40, 50, 64)]),
+    "instances": ([mask(0), mask(16)], [mask(size) for size in (0, 4, 16, 26, 40, 64)]),
     "image": ([picture(0), picture(1)], [picture(each) for each in (0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.55, 0.7, 1)]),
     "number": ([1.0, 2.0], [0.0, 1.5, 8.0, *(1.5 + sign * each for sign in (-1, 1) for each in HALVES)]),
     "class": (["low", "high"], ["low", "mid", "high"]),

@@ -30,6 +30,7 @@ from podium.challenges import challenge_from_settings
 from podium.challenges.challenge import AnyChallenge
 from podium.figures import get, holds, leaves
 from podium.metrics.declaration import HALF_WIDTH
+from podium.platform.metrics_file import CaseResult
 from podium.platform.privacy import rounded_up_or_down, share_told
 
 Publish = Callable[..., Mapping[str, Any]]
@@ -218,6 +219,23 @@ def test_means_of_case_figures_tell_no_more_than_accuracy(kind: str, value: str)
     limit = share_told(20, 120) + 0.05
     assert share_read(menu, label_menus.exact, cases=120, seed=0, **ASKED) > limit, "the attack reads exact figures"
     assert share_read(menu, label_menus.published, cases=120, seed=0, **ASKED) <= limit + CHANCE
+
+
+def test_a_formula_without_one_of_its_terms_is_rounded_too() -> None:
+    settings = {"kind": "labels", "labels": {"liver": 1, "cyst": 2}, "file": "{case}.png", "reference": "{case}.png"}
+    figures = {"both": {"formula": "mean(dice.liver, dice.cyst)", "undefined": "exclude"}}
+    tables = {"values": {"v": settings}, "metrics": [{"kind": "dice"}], "figures": figures, "ranking": {"by": "both"}}
+    challenged = challenge_from_settings("x", "declared", tables)
+    results = [
+        CaseResult(
+            case=name,
+            status="scored",
+            metrics={"dice": {"liver": 0.8123, "cyst": None}},
+            undefined={"dice.cyst": "both_empty"},
+        )
+        for name in names(100)
+    ]
+    assert published(challenged, results)["both"] == pytest.approx(0.81, abs=0.01)
 
 
 # What the organiser is told.
