@@ -53,7 +53,7 @@ FROM environment AS application
 WORKDIR /opt/app
 COPY evaluate.py ./
 COPY podium ./podium
-# Of the tools an evaluation needs only the result pages for other platforms.
+# Of the tools an evaluation needs only the declared outputs, and the result pages for other platforms.
 RUN rm -rf podium/tools/arena podium/tools/batch podium/tools/freehand.py podium/tools/judge podium/tools/simulation \
  && python -m compileall -q --invalidation-mode unchecked-hash podium
 COPY image/sbom.py /build/

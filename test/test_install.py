@@ -81,14 +81,15 @@ def locked(name: str) -> dict[str, str]:
     return {package: version.removesuffix("+cpu") for package, version, _ in found}
 
 
-def test_the_image_has_every_module_that_another_platform_needs(tmp_path: Path) -> None:
+def test_the_image_has_every_module_that_outputs_and_other_platforms_need(tmp_path: Path) -> None:
     """The Dockerfile removes tools; the rest must be complete."""
     (removed,) = re.findall(r"^RUN rm -rf ((?:podium/tools/[\w.]+ )+)", (ROOT / "Dockerfile").read_text(), re.MULTILINE)
     shutil.copytree(ROOT / "podium", tmp_path / "podium", ignore=shutil.ignore_patterns("__pycache__"))
     for name in removed.split():
         path = tmp_path / name
         shutil.rmtree(path) if path.is_dir() else path.unlink()
-    code = "import podium.tools.other_platforms.bundle, podium.tools.other_platforms.results; print(podium.__file__)"
+    needed = "podium.tools.other_platforms.bundle, podium.tools.other_platforms.results, podium.tools.report.outputs"
+    code = f"import {needed}; print(podium.__file__)"
     command = [sys.executable, "-P", "-c", code]
     done = subprocess.run(command, env={"PYTHONPATH": str(tmp_path)}, capture_output=True, text=True, check=False)
     assert done.stdout == f"{tmp_path}/podium/__init__.py\n", done.stderr
