@@ -101,11 +101,14 @@ def check(name: str, path: Path, *, images: Path | None, executor: Executor) -> 
     if challenge is None:
         return checked
     common, _ = file.read_common()
-    if common is not None and common.per_case == "none" and challenge.tables.sealed.public_key is None:
-        checked.warnings.append(
-            'per_case = "none" hides all rows, and there is no key in [sealed]: the ranking will have neither '
-            "intervals nor tests. Make a key with 'podium keys new'."
-        )
+    if common is not None and challenge.tables.sealed.public_key is None:
+        disclosure = challenge.disclosure(())
+        what = {"none": "all rows", "anonymous": "what teams are ranked by in rows"}.get(common.per_case)
+        if what and (common.per_case == "none" or disclosure.revealing.intersection(disclosure.ranked)):
+            checked.warnings.append(
+                f'per_case = "{common.per_case}" hides {what}, and there is no key in [sealed]: the ranking will have '
+                "neither intervals nor tests. Make a key with 'podium keys new', or rank with 'podium batch'."
+            )
     if common is not None and common.per_case != "full":
         checked.warnings += _revealing_metrics(challenge)
     if common is not None and common.submission != "algorithm":

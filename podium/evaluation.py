@@ -30,6 +30,7 @@ from podium import __version__
 from podium.challenges import load_challenge, published_settings
 from podium.challenges.challenge import AnyChallenge
 from podium.challenges.ground_truth import (
+    CHALLENGE_FILE,
     ChallengeFolder,
     Collected,
     Geometries,
@@ -44,6 +45,7 @@ from podium.challenges.pictures import Diagram
 from podium.errors import GroundTruthError, OrganiserError, Refused, SubmissionError, UsageError, listed
 from podium.execution.executor import SCORING, CaseOutcome, Executor, available_workers
 from podium.execution.processes import Processes
+from podium.figures import get
 from podium.metrics import Floats
 from podium.metrics.declaration import GROUPS
 from podium.metrics.engines import OWN
@@ -209,9 +211,13 @@ def open_challenge(
 
 
 def find_challenge(ground_truth: Path, named: str | None) -> ChallengeFolder:
-    """The named challenge below a ground truth folder, else the only one: which rules score a submission is never the
-    submission's choice. No other challenge there is read."""
+    """The named challenge below a ground truth folder, or in the folder that `named` is a path of, else the only one:
+    which rules score a submission is never the submission's choice. No other challenge there is read."""
+    if named is not None and (os.sep in named or (not ground_truth.is_dir() and Path(named).is_dir())):
+        ground_truth, named = Path(named), None
     paths = challenge_paths(ground_truth, named=named)
+    if named is not None and named not in paths and (Path(named) / CHALLENGE_FILE).is_file():
+        return read_challenge_folder(Path(named), name=named)
     choices = ", ".join(sorted(paths))
     if named is not None and named not in paths:
         raise UsageError(f"There is no ground truth for the challenge '{named}'. Available: {choices}.")
@@ -458,10 +464,15 @@ def results_of(
 
 
 def write_evaluation(
-    task: Task, collected: Collected[Any], results: Sequence[CaseResult], output: Path | None
+    task: Task,
+    collected: Collected[Any],
+    results: Sequence[CaseResult],
+    output: Path | None,
+    *,
+    whole: Path | None = None,
 ) -> MetricsFile:
     """Aggregate all rows and write what is published of them to metrics.json, if there is an output folder. The result
-    has every row and every digit.
+    has every row and every digit; it is written below `whole` for the organiser.
 
     Raises SubmissionError (after writing) when nothing of a single case could be scored.
     """
@@ -484,7 +495,14 @@ def write_evaluation(
         results=results,
     )
     if output is not None:
-        write_metrics(_published(task, evaluation, submission=collected.digest), output)
+        published = _published(task, evaluation, submission=collected.digest)
+        write_metrics(published, output)
+        score = task.challenge.columns()[0]
+        with suppress(KeyError, TypeError):  # a figure that is not published
+            title, value = score.title.partition(" (")[0], get(published.aggregates, score.path)
+            evaluation._published_score = f"{title} {value:.4g}"
+    if whole is not None:
+        write_metrics(evaluation, whole)
     if not any(row.has_answers for row in results):
         raise SubmissionError(_nothing_scored(results, collected))
     return evaluation

@@ -5,8 +5,10 @@
 
 import json
 import os
+import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import combinations
 from pathlib import Path, PurePosixPath
 from typing import Any, Literal
 
@@ -20,13 +22,14 @@ from podium.challenges import (
     published_settings,
 )
 from podium.challenges.challenge import AnyChallenge
-from podium.challenges.ground_truth import read_challenge_folders
+from podium.challenges.ground_truth import CHALLENGE_FILE, read_challenge_folders
 from podium.challenges.settings import KIND_NAMES
 from podium.errors import UsageError, first_problem, read_given
-from podium.evaluation import AnyPath, Task
+from podium.evaluation import AnyPath, Task, find_challenge
 from podium.execution.executor import Executor, available_workers
 from podium.execution.processes import Processes
 from podium.packages import preload_readers
+from podium.pairing import Unmatched
 from podium.platform.metrics_file import html_table, sorted_outside, summarise_warnings
 from podium.platform.submission import Submission, SubmissionShape, open_submission, submission_names
 from podium.readers.files import escape_for_display
@@ -34,6 +37,7 @@ from podium.readers.geometry import Geometry
 from podium.sandbox.client import decoders
 
 MISSING = "is missing."
+_NUMBER = re.compile(r"\d+")
 _UNPACKED_LIMIT_BYTES = 64 * 1024**3  # without a case list the size of the predictions is unknown
 
 
@@ -185,10 +189,8 @@ def validate(
     if manifest:
         answered = {*collected.predictions, *collected.refused}
         problems += [Problem(where=case, what=MISSING) for case in sorted(manifest.cases) if case not in answered]
-    problems += [
-        Problem(where=each.name, what=f"belongs to no case: {each.reason.removesuffix('.')}.")
-        for each in collected.unmatched
-    ]
+    absent = {problem.where for problem in problems if problem.what == MISSING}
+    problems += _misnamed(collected.unmatched, absent)
     if collected.runtime.problem:
         problems.append(Problem(where="time", what=collected.runtime.problem))
     if not collected.predictions and not problems:
@@ -201,6 +203,37 @@ def validate(
         case_warnings={case: outcome.value or () for case, outcome in outcomes.items()},
         not_checked=list(_not_checked(chosen, manifest)),
     )
+
+
+def _misnamed(unmatched: Sequence[Unmatched], absent: Collection[str]) -> Iterator[Problem]:
+    """What belongs to no case, with a hint where its name is that of an absent case in another spelling. Names that
+    differ in their numbers alone are one problem."""
+    cases = {tuple(word for word, _ in _words(case)): case for case in absent}
+    alike: dict[str, list[Unmatched]] = {}
+    for each in unmatched:
+        alike.setdefault(_NUMBER.sub("#", each.name), []).append(each)
+    for pattern, found in alike.items():
+        hints = [f"{spelled} -> {case}" for each in found for spelled, case in _meant(each.name, cases)]
+        hint = f" Rename as in {hints[0]}." if hints else ""
+        reason = found[0].reason.removesuffix(".")
+        if len(found) == 1:
+            yield Problem(where=found[0].name, what=f"belongs to no case: {reason}.{hint}")
+        else:
+            what = f"{len(found)} files of this pattern belong to no case: {found[0].name}: {reason}.{hint}"
+            yield Problem(where=pattern, what=what)
+
+
+def _words(name: str) -> Sequence[tuple[str, re.Match[str]]]:
+    """Runs of letters and numbers, these without leading zeros, and where each stands."""
+    return [(each[0].lstrip("0").casefold(), each) for each in re.finditer(r"\d+|[^\W\d_]+", name)]
+
+
+def _meant(name: str, cases: Mapping[tuple[str, ...], str]) -> Iterator[tuple[str, str]]:
+    """The part of a name that spells a case, and the case."""
+    words = _words(name)
+    for first, last in combinations(range(len(words) + 1), 2):
+        if case := cases.get(tuple(word for word, _ in words[first:last])):
+            yield name[words[first][1].start() : words[last - 1][1].end()], case
 
 
 def _folder_warning(challenge: AnyChallenge, submission: Submission, *, expected: Collection[str] | None) -> str | None:
@@ -241,6 +274,8 @@ def challenges_at_hand(ground_truth: Path | None) -> Mapping[str, AnyChallenge]:
 
 
 def _challenge_without_manifest(submission: Path, named: str | None, ground_truth: Path | None) -> AnyChallenge:
+    if named is not None and (os.sep in named or (Path(named) / CHALLENGE_FILE).is_file()):
+        return load_challenge(find_challenge(Path(named), None))
     known = challenges_at_hand(ground_truth)
     choices = ", ".join(sorted(known))
     if named is None:

@@ -19,6 +19,7 @@ from typing import Any, get_type_hints
 
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
+from mkdocs.structure.pages import Page
 
 import podium
 from podium.challenges.declared.catalogue import metric_kinds
@@ -102,7 +103,12 @@ P is the prediction, G the reference. This page is generated from the catalogue 
 bootstrap replicate. Metrics of labels have a figure for every region, and `<name>.mean` and `<name>.region_mean` over
 the regions.
 
-"Empty" is the figure where both sides, only P, or only G are empty; "formula" is what the definition gives there.
+## Empty masks, such as the HD95 of an empty mask
+
+"Empty" is the figure where both sides, only P, or only G are empty; "formula" is what the definition gives there. The
+keys `both_empty`, `prediction_empty` and `reference_empty` change it: a number, `"worst"` or `"exclude"`.
+
+## Missing predictions
 
 A case without a usable prediction gets the worst value that any prediction of that reference could have, unless
 `failed` says otherwise: the worst of the figures for empty regions that apply to this reference and the worst of the
@@ -271,8 +277,11 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     return files
 
 
-def on_page_markdown(markdown: str, **_: object) -> str:
-    """Lead links out of docs/ to the copies and the gallery's page. Any other stays, and is an error of the build."""
+def on_page_markdown(markdown: str, *, page: Page, **_: object) -> str:
+    """Lead links out of docs/ to the copies and the gallery's page. Any other stays, and is an error of the build. The
+    wide tables of metrics.md get the room of the menus beside them."""
+    if page.file.src_uri == METRICS_PAGE.name:
+        page.meta["hide"] = ["navigation", "toc"]
 
     def target(link: "re.Match[str]") -> str:
         name = link[1].rstrip("/")

@@ -27,7 +27,7 @@ CONTAINER = {
     "execution": {"errors", "kernel"},
     "challenges": {*FOUNDATION, "pairing", "formulas", "own_metrics"},
     "evaluation": {*FOUNDATION, "challenges", "execution", "sandbox"},
-    "validation": {*FOUNDATION, "challenges", "execution", "sandbox", "evaluation"},
+    "validation": {*FOUNDATION, "pairing", "challenges", "execution", "sandbox", "evaluation"},
 }
 """What runs in the container. Nothing here may import a tool."""
 SCORING = {*FOUNDATION, "challenges", "execution", "sandbox", "evaluation", "validation"}

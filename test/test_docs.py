@@ -151,7 +151,7 @@ TABLES = {
     "`[cases]`": CasesSettings,
     "`[values.NAME]`": ValueSettings,
     "`[[metrics]]`": MetricSettings,
-    "`[time]`": TimeSettings,
+    "Score the time: `[time]`": TimeSettings,
     "`[figures]` and `[case_figures]`": FigureSettings,
     "`[leaderboard]`": LeaderboardSettings,
     "`[ranking]`": RankingSettings,

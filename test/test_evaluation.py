@@ -75,7 +75,7 @@ def test_the_log_is_short_and_ends_with_the_summary(files: Path, evaluate: Any) 
     lines = run.out.splitlines()
     assert len(lines) + len(run.err.splitlines()) <= 400
     assert sum(line.startswith("unmatched: zebra_") for line in lines) == 15
-    assert lines[-2:] == ["unmatched: and 985 more", "Scored 3 of 3 cases (1000 unmatched)."]
+    assert (lines[-2], "(3 of 3 cases; 1000 unmatched) -> " in lines[-1]) == ("unmatched: and 985 more", True)
     assert run.last_line == lines[-1]
 
 
@@ -130,7 +130,7 @@ def test_extra_predictions_are_reported(files: Path, evaluate: Any) -> None:
     }
     assert "unmatched: zebra_pred.h5: 'zebra' is not an expected case" in run.out
     assert "unmatched: notes.docx: it is not named <case>_pred.h5" in run.out
-    assert run.last_line == "Scored 3 of 3 cases (2 unmatched)."
+    assert "(3 of 3 cases; 2 unmatched) -> " in run.last_line
 
 
 def test_two_jobs_for_one_case_fail_it(tmp_path: Path, evaluate: Any) -> None:
@@ -508,7 +508,7 @@ def test_entrypoint_and_module_agree_byte_for_byte(tmp_path: Path) -> None:
             capture_output=True,
             text=True,
         )
-        assert done.stderr.splitlines()[-1] == "Scored 20 of 20 cases."
+        assert "(20 of 20 cases) -> " in done.stderr.splitlines()[-1]
         written.append((output / "metrics.json").read_bytes())
     assert written[0] == written[1]
 

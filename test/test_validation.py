@@ -346,3 +346,39 @@ def test_validate_says_that_the_platform_removes_a_folder(scenes: Mapping[str, S
     only = scene.manifest.model_copy(update={"cases": {"a": scene.manifest.cases["a"]}})
     (tmp_path / "one/README.md").unlink()
     assert validate(tmp_path / "one", cases=only, executor=Serial()).warnings == []
+
+
+def numbered(folder: Path, cases: int) -> tuple[Path, Path]:
+    """The truth of cases liver_001 and so on, and a case list of it."""
+    files = {f"liver_{number:03}.txt": "No finding." for number in range(1, cases + 1)}
+    head = HEAD.replace('kind = "declared"', 'kind = "declared"')
+    toml = value("report", "text", file="{case}.txt", reference="{case}.txt") + metrics("meteor")
+    truth = write_challenge(folder / "truth", toml, files, head=head)
+    assert main(["manifest", "--ground-truth", str(truth), "--output", str(folder / "cases.json")]) == 0
+    return truth, folder / "cases.json"
+
+
+def test_files_misnamed_in_the_same_way_are_one_problem_with_one_hint(tmp_path: Path) -> None:
+    _, cases = numbered(tmp_path, 12)
+    sent = tmp_path / "sent"
+    sent.mkdir()
+    for number in range(1, 13):
+        (sent / f"liver_{number}.txt").write_text("No finding.")
+    (sent / "notes-3.txt").write_text("No finding.")
+    problems = [each for each in validate(sent, cases=cases, executor=Serial()).problems if each.what != MISSING_CASE]
+    assert [each.where for each in problems] == ["liver_#.txt", "notes-3.txt"]
+    assert problems[0].what.startswith("12 files of this pattern belong to no case: liver_1.txt: ")
+    assert problems[0].what.endswith(" Rename as in liver_1 -> liver_001.")
+    assert "Rename" not in problems[1].what
+
+
+def test_missing_cases_are_named_up_to_fifty(podium: Any, tmp_path: Path) -> None:
+    _, cases = numbered(tmp_path, 60)
+    (tmp_path / "sent").mkdir()
+    (tmp_path / "sent/liver_001.txt").write_text("No finding.")
+    ended = podium("validate", tmp_path / "sent", "--cases", cases)
+    assert ended.out.count("is missing.") == 50
+    assert "9 more cases" in ended.out
+    assert ended.last_line.startswith("Found 59 problems")
+    everything = podium("validate", tmp_path / "sent", "--cases", cases, "--all")
+    assert everything.out.count("is missing.") == 59

@@ -52,9 +52,11 @@ class ChallengeFolder:
 
 
 def locate_ground_truth(given: Path | None, *, beside: Path) -> Path:
-    """The folder named on the command line, else what the platform uploaded, else `beside` (baked into the image)."""
+    """The folder named on the command line, which may be one of `beside`, else what the platform uploaded, else
+    `beside` (baked into the image)."""
     if given is not None:
-        return given
+        is_name = len(given.parts) == 1 and not given.exists()
+        return beside / given if is_name and (beside / given).is_dir() else given
     if UPLOADED.is_dir() and any(UPLOADED.iterdir()):
         return UPLOADED
     return beside

@@ -14,7 +14,7 @@ from threading import Event, Lock, Thread
 from typing import Any
 
 from podium.cli.output import end
-from podium.cli.score import InvokeOptions, evaluate
+from podium.cli.score import InvokeOptions, evaluate_on
 from podium.errors import UsageError
 from podium.execution.children import FORK, fork, how_it_ended, reap
 from podium.kernel import signals_blocked
@@ -41,7 +41,7 @@ def serve_evaluations(options: InvokeOptions) -> int:
     except (OSError, OverflowError) as error:
         raise UsageError(f"The server cannot listen on port {options.port}: {error}.") from None
     with server:
-        evaluator = Prefork(warm_up=warm_up, job=lambda: carry_out(lambda: evaluate(options)))
+        evaluator = Prefork(warm_up=warm_up, job=lambda: carry_out(lambda: evaluate_on(options)))
         Thread(target=server.serve_forever, daemon=True).start()
         try:
             evaluator.wait_until_warm()

@@ -10,7 +10,7 @@ import sys
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, TextIO
 
 from podium.readers.files import escape_for_display
 
@@ -65,16 +65,24 @@ def cell(text: str) -> str:
     return escape("\n".join(escape_for_display(line, longest=_LONGEST_SENTENCE) for line in text.split("\n")))
 
 
-def say(sentence: str) -> None:
+def coloured(text: str, colour: Literal["red", "yellow"], stream: TextIO) -> str:
+    """The text in a colour where the stream is a terminal that has colours."""
+    if not stream.isatty() or os.environ.get("NO_COLOR") or os.environ.get("TERM", "dumb") == "dumb":
+        return text
+    return f"\x1b[{31 if colour == 'red' else 33}m{text}\x1b[0m"
+
+
+def say(sentence: str, *, is_failure: bool = False) -> None:
     """Print one line on stderr, escaped: names of teams and cases come from others' files."""
-    print(escape_for_display(" ".join(sentence.split()), longest=_LONGEST_SENTENCE), file=sys.stderr, flush=True)
+    line = escape_for_display(" ".join(sentence.split()), longest=_LONGEST_SENTENCE)
+    print(coloured(line, "red", sys.stderr) if is_failure else line, file=sys.stderr, flush=True)
 
 
 def end(sentence: str, code: int = 0) -> int:
     """Print the last line of a command: the platform shows the last line of stderr to participants."""
     end_log()
     sys.stdout.flush()
-    say(sentence)
+    say(sentence, is_failure=code in (1, 2))
     return code
 
 

@@ -5,6 +5,7 @@ import os
 import platform
 import re
 import shutil
+import sys
 import tempfile
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
@@ -24,7 +25,7 @@ from podium.cli.arguments import (
     flag,
     option,
 )
-from podium.cli.output import cell, console, end, say, table
+from podium.cli.output import cell, coloured, console, end, say, table
 from podium.errors import UsageError
 from podium.readers.files import escape_for_display
 
@@ -48,7 +49,10 @@ class NewOptions:
     like: str | None = option("GALLERY", "start from this entry of gallery/ [a template]")
     from_kit: Path | None = option("KIT", "start from the platform's starter kit, a folder or a .zip")
     phase: str | None = option("SLUG", "the phase, where the kit has several")
-    output: Path | None = option("DIR", "where to create the folder NAME [ground-truth]")
+    output: Path | None = option(
+        "DIR",
+        "where to create the folder NAME [the working folder's ground-truth, if there is one, else the working folder]",
+    )
 
 
 def new(options: NewOptions) -> int:
@@ -58,7 +62,7 @@ def new(options: NewOptions) -> int:
         raise UsageError("Start from a gallery entry or from a starter kit, not from both.")
     if options.from_kit is None and options.phase is not None:
         raise UsageError("--phase chooses a phase of a starter kit: give the kit with --from-kit.")
-    root = options.output or (BAKED_GROUND_TRUTH if BAKED_GROUND_TRUTH.is_dir() else Path("ground-truth"))
+    root = options.output or (beside if (beside := Path("ground-truth")).is_dir() else Path())
     folder = root / options.name
     check_name(options.name, folder)
     if folder.exists():
@@ -121,7 +125,7 @@ class CheckOptions(CaseOptions):
     example: ClassVar = "ground-truth/carotid"
 
     folder: Path = argument(
-        "FOLDER", "a challenge folder, or a folder of challenge folders [ground-truth]", BAKED_GROUND_TRUTH
+        "FOLDER", "a challenge, or a folder of challenge folders [ground-truth]", BAKED_GROUND_TRUTH
     )
     images: Path | None = option("DIR", "images to compare the references with: size and geometry")
     engines: bool = flag("also run both engines on damaged copies of references and compare them")
@@ -129,13 +133,13 @@ class CheckOptions(CaseOptions):
 
 def check(options: CheckOptions) -> int:
     from podium import checking
-    from podium.challenges.ground_truth import challenge_paths
+    from podium.challenges.ground_truth import challenge_paths, locate_ground_truth
 
     if options.images is not None and not options.images.is_dir():
         raise UsageError(f"There is no folder {options.images}.")
     executor = options.executor()
     results = []
-    for name, path in challenge_paths(options.folder).items():
+    for name, path in challenge_paths(locate_ground_truth(options.folder, beside=BAKED_GROUND_TRUTH)).items():
         results.append(checking.check(name, path, images=options.images, executor=executor))
         _print(results[-1])
         if options.engines and not results[-1].errors:
@@ -151,7 +155,8 @@ def check(options: CheckOptions) -> int:
 def _print(checked: "Checked") -> None:
     """Print one line per finding, so that the output can be searched."""
     print(checked.name)
-    for kind, lines in (("error: ", checked.errors), ("warning: ", checked.warnings), ("", checked.statistics)):
+    error, warning = coloured("error: ", "red", sys.stdout), coloured("warning: ", "yellow", sys.stdout)
+    for kind, lines in ((error, checked.errors), (warning, checked.warnings), ("", checked.statistics)):
         for line in lines:
             print(f"  {kind}{line}", flush=True)
 
@@ -274,6 +279,7 @@ def manifest(options: ManifestOptions) -> int:
 @dataclass(kw_only=True)
 class LeaderboardOptions(ChallengeOptions):
     challenge: str | None = argument("CHALLENGE", "one challenge [all]", variable=CHALLENGE_VARIABLE)
+    json: bool = flag("for programs: all fields as JSON")
 
 
 def leaderboard(options: LeaderboardOptions) -> int:
@@ -281,8 +287,8 @@ def leaderboard(options: LeaderboardOptions) -> int:
     from podium.challenges.ground_truth import read_challenge_folders
     from podium.platform.leaderboard import phase_settings
 
-    name = options.challenge
-    chosen = [options.folder()] if name else list(read_challenge_folders(options.ground_truth_folder).values())
+    is_one = options.challenge is not None
+    chosen = [options.folder()] if is_one else list(read_challenge_folders(options.ground_truth_folder).values())
     settings = {folder.name: phase_settings(phase_columns(folder)) for folder in chosen}
     for folder in chosen:
         if differs := load_challenge(folder).ranking.not_live:
@@ -290,7 +296,13 @@ def leaderboard(options: LeaderboardOptions) -> int:
                 f"{folder.name}: the live leaderboard does not show the official order, because {differs}. "
                 "Only 'podium rank' gives it."
             )
-    print(json.dumps(settings[name] if name else settings, indent=2))
+    if options.json:
+        print(json.dumps(settings[chosen[0].name] if is_one else settings, indent=2))
+    for name, fields in {} if options.json else settings.items():
+        print(f"{name}: enter these values in the phase's settings, field by field.")
+        for field, value in fields.items():
+            shown = f"\n{json.dumps(value, indent=2)}" if isinstance(value, list) else f" {value or '(empty)'}"
+            print(f"{field.replace('_', ' ').capitalize()}:{shown}")
     return 0
 
 
@@ -312,10 +324,11 @@ class CodabenchOptions(ChallengeOptions):
 def bundle_codabench(options: CodabenchOptions) -> int:
     from podium.tools.other_platforms.bundle import write_bundle
 
-    name = options.challenge
+    folder = options.folder()
+    name = folder.name
     output = options.output or Path(f"{name}-codabench.zip")
     image = options.image or f"podium-codabench-{name}:{__version__}"
-    files = write_bundle(options.folder(), output, image=image, start=options.start or datetime.now(UTC).date())
+    files = write_bundle(folder, output, image=image, start=options.start or datetime.now(UTC).date())
     return end(f"Wrote {files} files to {output}; it holds the references, so it must not be published.")
 
 

@@ -10,7 +10,18 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-from podium.cli.arguments import Count, Fraction, InnerFraction, WorkerOptions, argument, choice, flag, numeric, option
+from podium.cli.arguments import (
+    BAKED_GROUND_TRUTH,
+    Count,
+    Fraction,
+    InnerFraction,
+    WorkerOptions,
+    argument,
+    choice,
+    flag,
+    numeric,
+    option,
+)
 from podium.cli.output import UNBOUNDED, cell, console, end, table
 from podium.errors import UsageError, read_given
 from podium.execution.executor import no_progress, show_progress
@@ -261,10 +272,10 @@ def rank_cohorts(cohorts: "Sequence[Cohort[Any]]", output: Path, wanted: "Rankin
     output_to, printed = console(), set[str]()
     for ranking, folder in zip(rankings, _folders(output, cohorts), strict=True):
         print_ranking(ranking, output_to, printed)
-        output_to.print(cell(f"Written to {folder}."))
+        output_to.print(cell(f"Written to {folder}; open {folder / REPORT_FILE}."))
     if agreed:
         print_consensus(agreed, output_to)
-        output_to.print(cell(f"Written to {output}."))
+        output_to.print(cell(f"Written to {output}; open {output / REPORT_FILE}."))
 
 
 # The tables at the terminal.
@@ -309,9 +320,17 @@ def _final_table(title: str, teams: Sequence[tuple[int | None, str]], columns: "
     made = table(title, "#", "Team", *headings, texts=["Team"])
     made.columns[1].min_width = min(20, max(len(name) for _, name in teams) + 2)
     for number, (rank, name) in enumerate(teams):
-        cells = (_terminal_cell(column, number) for column in columns)
-        made.add_row("-" if rank is None else str(rank), *map(cell, (name, *cells)))
+        cells = [cell(_terminal_cell(column, number)) for column in columns]
+        marks = ["[bold green]{}[/]" if _is_best(column, number) else "{}" for column in columns]
+        shown = (mark.format(text) for mark, text in zip(marks, cells, strict=True))
+        made.add_row("-" if rank is None else str(rank), cell(name), *shown)
     return made
+
+
+def _is_best(column: "TableColumn", number: int) -> bool:
+    figures = [each for each in column.cells if isinstance(each, float)]
+    best = max if column.best == "high" else min
+    return bool(column.best and figures) and column.cells[number] == best(figures)
 
 
 def _terminal_cell(column: "TableColumn", number: int) -> str:
@@ -347,7 +366,7 @@ class ReportOptions:
         _PICTURES: "For organisers only: they show the hidden reference. Without --images they are drawn on black."
     }
 
-    file: Path = argument("FILE", "metrics.json, or ranking.json from 'podium rank'")
+    file: Path = argument("FILE", "metrics.json, or ranking.json from 'podium rank', or the folder of one")
     output: Path | None = option("PATH", "the page to write, or a folder for report.html [the folder of the input]")
     key: Path | None = option("FILE", "the organiser's secret key, which opens the sealed rows of metrics.json")
     images: Path | None = option("DIR", "the images that the predictions belong to", section=_PICTURES)
@@ -370,6 +389,7 @@ class ReportOptions:
 
 
 def report(options: ReportOptions) -> int:
+    from podium.platform.metrics_file import METRICS_FILE
     from podium.tools.report.page import REPORT_FILE, write_report
 
     needed = {"--submission": options.submission, "--ground-truth": options.ground_truth}
@@ -379,6 +399,9 @@ def report(options: ReportOptions) -> int:
         raise UsageError(
             f"Pictures of cases need --submission and --ground-truth; {' and '.join(missing)} {are} missing."
         )
+    if options.file.is_dir():
+        ranking = options.file / "ranking.json"
+        options.file = ranking if ranking.is_file() else options.file / METRICS_FILE
     try:
         document = json.loads(read_given(options.file))
     except (ValueError, RecursionError):
@@ -445,6 +468,7 @@ def _pictures(
     options: ReportOptions, challenge: str, worst: Mapping[str, Mapping[str, str]], submissions: Mapping[str, Path]
 ) -> "CasePictures | None":
     """Of these cases of every team, the best team first, if the submissions were given."""
+    from podium.challenges.ground_truth import locate_ground_truth
     from podium.tools.report.overlays import OverlaySource
 
     if not submissions or options.ground_truth is None:
@@ -456,7 +480,7 @@ def _pictures(
         viewer = viewer_scripts()
     with OverlaySource.open(
         window=_window(options.window),
-        ground_truth=options.ground_truth,
+        ground_truth=locate_ground_truth(options.ground_truth, beside=BAKED_GROUND_TRUTH),
         images=options.images,
         challenge=challenge,
         executor=WorkerOptions().executor(),

@@ -55,7 +55,8 @@ class BatchOptions(ChallengeOptions, CaseOptions, SchedulerOptions):
     submissions: Any = argument("SUBMISSIONS", "a folder or one archive per team", type=location)
     output: Any = option(
         "DIR",
-        "where to write teams/<team>/metrics.json and ranking/; scores are kept there for the next run",
+        "where to write teams/<team>/metrics.json, the same with all rows in organiser/, and ranking/; scores are kept "
+        "there for the next run",
         type=location,
     )
     ground_truth: Any = option("DIR", GROUND_TRUTH, None, type=location)
@@ -85,7 +86,7 @@ def _score_and_rank(
     options: BatchOptions, executor: "Callable[[ProgressFactory], Executor]", output: "Output", cache: Path
 ) -> int:
     from podium.platform.metrics_file import Status
-    from podium.tools.batch.run import TEAMS_FOLDER, run_batch
+    from podium.tools.batch.run import ORGANISER_FOLDER, run_batch
     from podium.tools.batch.storage import Url
     from podium.tools.ranking.documents import read_cohorts
     from podium.tools.ranking.schemes import RankingOptions
@@ -105,15 +106,16 @@ def _score_and_rank(
     for each in outcomes:
         counts = each.counts
         cells = ["-" if counts is None else str(getattr(counts, state)) for state in states]
-        made.add_row(cell(each.team), *cells, str(each.new), cell(each.error or ""))
+        made.add_row(cell(each.team), *cells, str(each.new), f"[red]{cell(each.error or '')}[/red]")
     console().print(made)
-    written = [output.folder / TEAMS_FOLDER / each.team for each in outcomes if each.counts is not None]
+    written = [output.folder / ORGANISER_FOLDER / each.team for each in outcomes if each.counts is not None]
     if written:
         wanted = RankingOptions(bootstraps=options.bootstraps, progress=show_progress)
         try:
             if len(written) < len(outcomes) and not options.allow_missing:
                 raise UsageError("teams without scores would be missing; --allow-missing writes it without them.")
             rank_cohorts(read_cohorts(written), output.folder / _RANKING, wanted)
+            print(f"{ORGANISER_FOLDER}/ and {_RANKING}/ show single cases whatever per_case says: keep them private.")
             output.send(_RANKING)
             if output.url is not None:
                 print(f"Sent to {output.url / _RANKING}.")

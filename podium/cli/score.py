@@ -27,6 +27,7 @@ from podium.errors import UsageError
 if TYPE_CHECKING:
     from podium.platform.metrics_file import MetricsFile
 
+_MOST_MISSING = 50  # cases that 'podium validate' names
 _MEDPERF_VOLUMES = Path("/mlcommons/volumes")
 _SYNAPSE, _MEDPERF = "Synapse (--platform orca)", "MedPerf (--platform medperf)"
 
@@ -46,8 +47,7 @@ _PATHS: Mapping[str, Mapping[str, Path | None]] = {
 
 
 @dataclass(kw_only=True)
-class EvaluateOptions(ChallengeOptions, CaseOptions):
-    example: ClassVar = "--input my-submission --output out --ground-truth ground-truth/carotid"
+class PlatformOptions(ChallengeOptions, CaseOptions):
     sections: ClassVar = {_MEDPERF: f"The defaults are below {_MEDPERF_VOLUMES}."}
 
     input: Path | None = option("DIR", "the submission [/input]; on codabench the folder of ref/ and res/")
@@ -84,23 +84,45 @@ class EvaluateOptions(ChallengeOptions, CaseOptions):
 
 
 @dataclass(kw_only=True)
-class InvokeOptions(EvaluateOptions):
+class EvaluateOptions(PlatformOptions):
+    example: ClassVar = "my-submission --output out --challenge carotid"
+
+    submission: Path | None = argument("SUBMISSION", "a folder or one archive, instead of --input", None)
+
+
+@dataclass(kw_only=True)
+class InvokeOptions(PlatformOptions):
     port: int = option("N", "port to listen on", 4743)
 
 
 def evaluate(options: EvaluateOptions) -> int:
+    if options.submission is not None:
+        if options.platform != "grand-challenge" or options.input is not None:
+            raise UsageError("Give the submission either alone, for this machine, or as the platform's option does.")
+        options.input, options.output = options.submission, options.output or Path("out")
+    return evaluate_on(options)
+
+
+def evaluate_on(options: PlatformOptions) -> int:
+    """Score the submission at the platform's paths; the last line is the result."""
+    from podium.platform.metrics_file import METRICS_FILE
+
     given = paths(options)
     if options.platform == "orca":
         return _evaluate_on_orca(options, given)
-    counts = _evaluate_on_platform(options, given).counts
+    evaluated = _evaluate_on_platform(options, given)
+    counts = evaluated.counts
     states = ("partial", "failed", "missing", "unmatched")
     unscored = ", ".join(f"{number} {state}" for state in states if (number := getattr(counts, state)))
-    summary = f"Scored {counts.scored} of {counts.expected} cases{f' ({unscored})' if unscored else ''}."
+    scored = f"{counts.scored} of {counts.expected} cases{f'; {unscored}' if unscored else ''}"
+    summary = f"Scored {scored}."
+    if options.platform == "grand-challenge":
+        summary = f"{evaluated.published_score or 'Scored'} ({scored}) -> {given['output'] / METRICS_FILE}"
     end_log("" if is_one_stream() else summary)  # the platform shows the two streams separately
     return end(summary)
 
 
-def paths(options: EvaluateOptions) -> Mapping[str, Path]:
+def paths(options: PlatformOptions) -> Mapping[str, Path]:
     """The platform's paths, given or default; UsageError for an option of another platform, which would be ignored."""
     own = _PATHS[options.platform]
     every = dict.fromkeys(name for names in _PATHS.values() for name in names)
@@ -119,7 +141,7 @@ def _spelled(name: str) -> str:
     return f"--{name.replace('_', '-')}" if name in ("ground_truth", "validate_only") else f"--{name}"
 
 
-def _evaluate_on_platform(options: EvaluateOptions, given: Mapping[str, Path]) -> "MetricsFile":
+def _evaluate_on_platform(options: PlatformOptions, given: Mapping[str, Path]) -> "MetricsFile":
     """Score a submission where the result is a file of figures and an error is an exit code."""
     executor, challenge = options.executor(), options.challenge
     if options.platform == "codabench":
@@ -153,7 +175,7 @@ def _evaluate_on_platform(options: EvaluateOptions, given: Mapping[str, Path]) -
     return with_outputs(folder, given["output"], evaluate_submission)
 
 
-def _evaluate_on_orca(options: EvaluateOptions, given: Mapping[str, Path]) -> int:
+def _evaluate_on_orca(options: PlatformOptions, given: Mapping[str, Path]) -> int:
     """Only the status goes to stdout, where the workflow reads it; the log goes to stderr."""
     from podium.tools.other_platforms.results import evaluate_for_orca, validate_submission
 
@@ -188,6 +210,7 @@ class ValidateOptions(GroundTruthOptions, WorkerOptions):
         f"the challenge, without --cases [${CHALLENGE_VARIABLE}, else recognised from the submission]",
         variable=CHALLENGE_VARIABLE,
     )
+    all: bool = flag(f"name every missing case, not only the first {_MOST_MISSING}")
 
 
 def validate(options: ValidateOptions) -> int:
@@ -204,12 +227,16 @@ def validate(options: ValidateOptions) -> int:
     )
     output, head = console(), ("Where", "What")
     for warning in (*report.warnings, *summarise_warnings(report.case_warnings)):
-        output.print(cell(f"Warning: {warning}"))
+        output.print(f"[yellow]Warning:[/yellow] {cell(warning)}")
     found = [(problem.where, problem.what) for problem in report.problems]
-    missing = [each for each in found if each[1] == validation.MISSING]  # every one is named
+    missing = [each for each in found if each[1] == validation.MISSING]
     problems = [*once_per_cause(each for each in found if each[1] != validation.MISSING), *missing]
+    if not options.all and (more := len(missing) - _MOST_MISSING) > 0:
+        shown = [*problems[:-more], (f"{more:,} more cases", "are missing; --all names them.")]
+    else:
+        shown = problems
     if problems:
-        output.print(table(f"Problems in this '{report.challenge}' submission", *head, texts=head, rows=problems))
+        output.print(table(f"Problems in this '{report.challenge}' submission", *head, texts=head, rows=shown))
     else:
         output.print(cell(f"{report.cases} predictions for '{report.challenge}' are fine."))
     unknown = f" Not checked: {', '.join(report.not_checked)}." if report.not_checked else ""

@@ -154,10 +154,8 @@ class _Lines(Progress):
         now = time.monotonic()
         if now - self._last_line >= max(_SECONDS_BETWEEN_LINES, _SHARE_BETWEEN_LINES * (self._last_line - self._start)):
             self._last_line = now
-            rate = self._done / (now - self._start)
-            left = timedelta(seconds=round((self._total - self._done) / rate))
-            line = f"{self._label}: {self._done} of {self._total}, {rate:.3g} per second, {left} left"
-            print(line, file=self._stream, flush=True)
+            left = timedelta(seconds=round((self._total - self._done) * (now - self._start) / self._done))
+            print(f"{self._label}: {self._done} of {self._total}, {left} left", file=self._stream, flush=True)
 
 
 class _Bar(Progress):

@@ -1,7 +1,8 @@
 """Leaderboard columns: dotted paths into metrics.json, as the platform's phase settings name them."""
 
+from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from podium.metrics.declaration import GROUP_MEAN, Direction, GivenFigure, NamedFigure, Scoreboard
@@ -55,8 +56,12 @@ def group_columns(board: Scoreboard[Any], paths: Sequence[str]) -> Sequence[Colu
 
 
 def phase_settings(columns: Sequence[Column]) -> dict[str, Any]:
-    """The fields of the phase's admin form; the first column is the score, the others enter the ranking if ranked."""
-    score, *others = columns
+    """The fields of the phase's admin form; the first column is the score, the others enter the ranking if ranked, and
+    these come first. Columns of the same title are told apart by their paths."""
+    titles = Counter(column.title.casefold() for column in columns)
+    alike = [column for column in columns if titles[column.title.casefold()] > 1]
+    score, *others = [replace(each, title=f"{each.title}: {each.path}") if each in alike else each for each in columns]
+    others.sort(key=lambda column: not column.ranked)
     return {
         "score_title": score.title,
         "score_jsonpath": f"aggregates.{score.path}",

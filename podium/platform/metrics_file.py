@@ -13,7 +13,16 @@ from html import escape
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal, Self, get_args
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    PrivateAttr,
+    ValidationError,
+    ValidationInfo,
+    model_validator,
+)
 from pydantic.json_schema import GenerateJsonSchema
 
 from podium.errors import UsageError, first_problem, read_given
@@ -217,6 +226,11 @@ class MetricsFile(BaseModel):
     provenance: Mapping[str, Any] = {}
     sealed: NonEmpty | None = None
     results: Sequence[CaseResult]
+    _published_score: str = PrivateAttr("")  # such as "Score 71.69", with the digits that participants see
+
+    @property
+    def published_score(self) -> str:
+        return self._published_score
 
     def __repr__(self) -> str:
         figures = [f", {path} = {value:.4g}" for path, value in leaves(self.aggregates) if "." not in path]

@@ -28,7 +28,7 @@ def test_a_perfect_submission(files: Path, evaluate: Any) -> None:
     (files / "timing.json").write_text('{"total_seconds": 75}')
     run = evaluate(files)
     aggregates = run.metrics["aggregates"]
-    assert (run.code, run.last_line) == (0, "Scored 3 of 3 cases.")
+    assert (run.code, "(3 of 3 cases) -> " in run.last_line) == (0, True)
     assert aggregates["segmentation_score"] == aggregates["classification_score"] == 100
     assert aggregates["score"] == pytest.approx(0.8 * 100 + 0.2 * 87.5)
     assert aggregates["score_without_time"] == 100
@@ -122,7 +122,7 @@ def test_a_bad_value_costs_itself_only(spoilt: dict[str, Any], words: str, files
     assert words in reason
     row = run.rows["a"]["metrics"]
     assert (row["risk"]["correct"], row["segmentation"]) == ((0, 1.0) if name == "risk" else (1, 0.5))
-    assert run.last_line == "Scored 2 of 3 cases (1 partial)."
+    assert "(2 of 3 cases; 1 partial) -> " in run.last_line
 
 
 @pytest.mark.parametrize(

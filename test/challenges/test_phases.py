@@ -58,7 +58,7 @@ def test_phases_are_never_ranked_together(root: Path, files: Path, tmp_path: Pat
 
 
 def test_the_leaderboard_names_both(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["leaderboard", "--ground-truth", str(root)]) == 0
+    assert main(["leaderboard", "--json", "--ground-truth", str(root)]) == 0
     assert sorted(json.loads(capsys.readouterr().out)) == ["carotid-final", "carotid-validation"]
 
 

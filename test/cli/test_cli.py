@@ -188,7 +188,7 @@ def test_a_case_list_that_is_none(content: str | None, podium: Any, tmp_path: Pa
 
 @pytest.mark.parametrize("challenge", BUNDLED)
 def test_leaderboard_settings_fit_the_platform_and_the_output(challenge: str, podium: Any) -> None:
-    settings = json.loads(podium("leaderboard", challenge).out)
+    settings = json.loads(podium("leaderboard", "--json", challenge).out)
     jsonschema.validate(settings["extra_results_columns"], EXTRA_COLUMNS_SCHEMA)
     assert settings["scoring_method_choice"] in ("abs", "avg", "med")
     assert settings["score_default_sort"] in ("asc", "desc")
@@ -201,12 +201,12 @@ def test_leaderboard_settings_fit_the_platform_and_the_output(challenge: str, po
 
 
 def test_leaderboard_of_all_challenges(podium: Any) -> None:
-    assert sorted(json.loads(podium("leaderboard").out)) == BUNDLED
+    assert sorted(json.loads(podium("leaderboard", "--json").out)) == BUNDLED
     assert podium("leaderboard", "heart").code == 2
 
 
 def test_carotid_ranks_by_the_total_score(podium: Any) -> None:
-    settings = json.loads(podium("leaderboard", "carotid").out)
+    settings = json.loads(podium("leaderboard", "--json", "carotid").out)
     score = [settings[f"score_{key}"] for key in ("jsonpath", "title", "default_sort")]
     assert score == ["aggregates.score", "Score (0-100)", "desc"]
     assert settings["score_error_jsonpath"] == "aggregates.score_ci.half_width"
@@ -238,7 +238,7 @@ RULES = {
 @pytest.mark.parametrize("rule", RULES)
 def test_leaderboard_says_when_the_live_order_is_not_the_rule(podium: Any, tmp_path: Path, rule: str) -> None:
     folder = write_ground_truth(tmp_path / "carotid", configuration=CONFIGURATION.replace('by = "score"', rule))
-    ended = podium("leaderboard", "--ground-truth", folder)
+    ended = podium("leaderboard", "--json", "--ground-truth", folder)
     assert json.loads(ended.out)
     sentence = RULES[rule]
     if sentence is None:
@@ -269,7 +269,9 @@ def test_leaderboard_columns_follow_classes_and_groups(podium: Any, tmp_path: Pa
     settings = settings.replace("{ low_risk = 0, high_risk = 1 }", "{ low = 0, high = 1, top = 2 }")
     settings = re.sub(r"^columns = \[.*?^\]\n", "", settings, flags=re.MULTILINE | re.DOTALL)
     folder = write_ground_truth(tmp_path / "carotid", configuration=settings)
-    columns = json.loads(podium("leaderboard", "--ground-truth", folder).out)["carotid"]["extra_results_columns"]
+    columns = json.loads(podium("leaderboard", "--json", "--ground-truth", folder).out)["carotid"][
+        "extra_results_columns"
+    ]
     titles = {column["path"]: column["title"] for column in columns}
     assert {f"aggregates.f1.{name}": f"F1 {name}" for name in ("low", "high", "top")}.items() <= titles.items()
     assert titles["aggregates.f1.top_group_mean"] == "F1 top, mean of groups"
@@ -283,7 +285,7 @@ def test_leaderboard_titles_say_which_scores_are_provisional(podium: Any, tmp_pa
 
     def titles(configuration: str) -> dict[str, str]:
         (folder / "challenge.toml").write_text(configuration)
-        settings = json.loads(podium("leaderboard", "--ground-truth", folder).out)["carotid"]
+        settings = json.loads(podium("leaderboard", "--json", "--ground-truth", folder).out)["carotid"]
         columns = {column["path"]: column["title"] for column in settings["extra_results_columns"]}
         return {"score": settings["score_title"], **columns}
 
@@ -456,7 +458,7 @@ def test_a_request_to_end_at_a_bad_moment_ends_with_the_exit_code(program: str, 
 
 def test_a_command_may_run_in_a_thread(capfd: pytest.CaptureFixture[str]) -> None:
     codes: list[int] = []
-    thread = threading.Thread(target=lambda: codes.append(main(["leaderboard"])))
+    thread = threading.Thread(target=lambda: codes.append(main(["leaderboard", "--json"])))
     thread.start()
     thread.join()
     assert codes == [0]

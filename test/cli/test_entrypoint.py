@@ -66,7 +66,7 @@ def test_only_podium_writes_to_the_streams(tmp_path: Path) -> None:
     run = Scene(tmp_path, imported=NOISE, called=NOISE).start("--workers", "2")
     assert run.end() == 0
     assert run.problems == []
-    assert run.shown == "Scored 4 of 4 cases."
+    assert run.shown == f"Difference 0 (4 of 4 cases) -> {tmp_path}/output/metrics.json"
     assert [line for line in run.streams["stderr"] if re.search("native|warn|participants", line)] == [
         "not for participants"  # printed by metrics.py as it is loaded; in workers, it goes to the log
     ]

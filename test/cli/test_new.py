@@ -103,7 +103,7 @@ def test_an_install_without_the_repository_has_a_template_and_no_gallery(
     assert "There is no gallery here" in capfd.readouterr().err
     assert main(["new", "liver"]) == 0
     assert "Move the folder into ground-truth/ of the repository" in capfd.readouterr().out
-    assert (tmp_path / "ground-truth/liver/challenge.toml").is_file()
+    assert (tmp_path / "liver/challenge.toml").is_file()
 
 
 def test_the_references_with_the_names_of_the_template_are_a_perfect_submission(tmp_path: Path) -> None:

@@ -243,9 +243,21 @@ def test_several_parts_do_not_repeat_what_they_have_in_common(
     assert sum(line.startswith("Rule: ") for line in sentences) == 1
 
 
+def test_colour_is_for_terminals_that_have_it(tmp_path: Path) -> None:
+    (tmp_path / "scores.csv").write_text("team,case,dice\na,x,0.9\nb,x,0.8\n")
+    rank = [*PODIUM, "rank", str(tmp_path / "scores.csv"), "--direction", "higher", "--output", str(tmp_path / "out")]
+    broken = [*PODIUM, "rank", str(tmp_path / "none.json")]
+    assert re.search(r"\x1b\[1;32m0\.900", at_terminal(rank, term="xterm")), "the best"
+    assert "\x1b[31m" in at_terminal(broken, term="xterm"), "a failure"
+    for words in (rank, broken):
+        assert "\x1b[" not in at_terminal(words, term="dumb")
+        assert "\x1b[" not in subprocess.run(words, cwd=ROOT, check=False, capture_output=True, text=True).stdout
+
+
 def test_a_summary_on_both_streams_is_read_once_at_a_terminal(tmp_path: Path) -> None:
     words = [*PODIUM, "evaluate", *REPORTS, "--output", str(tmp_path), "--workers", "1"]
-    assert at_terminal(words).count("Scored 20 of 20 cases.") == 1
+    result = f"Score 0.5527 (20 of 20 cases) -> {tmp_path}/metrics.json"
+    assert at_terminal(words, columns=200).count(result) == 1
     done = subprocess.run(words, cwd=ROOT, check=True, capture_output=True, text=True)
-    assert done.stdout.endswith("Scored 20 of 20 cases.\n")
-    assert done.stderr.endswith("Scored 20 of 20 cases.\n")
+    assert done.stdout.endswith(f"{result}\n")
+    assert done.stderr.endswith(f"{result}\n")

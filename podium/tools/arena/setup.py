@@ -241,7 +241,10 @@ def collect_reports(submission: Path, *, cases: Collection[str]) -> tuple[dict[s
     except (SubmissionError, Refused) as fault:
         raise UsageError(f"The reports in {submission} cannot be read: {fault}") from None
     if not collected.predictions and not collected.refused:
-        raise UsageError(f"{submission} contains no report of any of the {len(cases)} cases; their names must agree.")
+        raise UsageError(
+            f"{submission} contains no report of any of the {len(cases)} cases. The arena compares "
+            "texts only, such as reports in <case>.txt, and the names of cases must agree."
+        )
     return texts, problems
 
 

@@ -49,6 +49,7 @@ from podium.tools.batch.storage import DEFAULT_CACHE, Copies, Location, Output
 
 LOG = logging.getLogger(__name__)
 TEAMS_FOLDER = "teams"
+ORGANISER_FOLDER = "organiser"
 _KEPT_FOLDER, _UNPACKED_FOLDER = "kept", "unpacked"
 _PROBE = ".podium"
 _MOST_TEAMS = 10_000
@@ -96,7 +97,8 @@ def run_batch(  # noqa: PLR0913  (what `podium batch` is given)
     teams_per_task: int = 8,
     cache: Path = DEFAULT_CACHE,
 ) -> Sequence[TeamOutcome]:
-    """Evaluate every team and write `output`/teams/<team>/metrics.json; a team that fails does not affect the others.
+    """Evaluate every team and write `output`/teams/<team>/metrics.json, and the same with all rows and digits below
+    `output`/organiser; a team that fails does not affect the others.
 
     `teams_per_task` teams share one reading of a reference; `cache` is for copies of what is behind URLs.
     """
@@ -114,7 +116,7 @@ def run_batch(  # noqa: PLR0913  (what `podium batch` is given)
     loaded = load_challenge(folder)
     with decoders(libraries=loaded.libraries):
         task = prepare(folder, loaded, executor(progress), fetch=copies.fetch)
-        for name in (TEAMS_FOLDER, _KEPT_FOLDER):
+        for name in (TEAMS_FOLDER, ORGANISER_FOLDER, _KEPT_FOLDER):
             prepare_output(results.folder / name)
         shutil.rmtree(results.folder / _UNPACKED_FOLDER, ignore_errors=True)  # of a run that was killed
         names = sorted(teams)
@@ -232,9 +234,10 @@ class _Batch:
             collected: dict[str, Collected[Any]] = {}
             for team, given in teams.items():
                 try:
-                    prepare_output(self.output.folder / TEAMS_FOLDER / team)
-                    if self.output.url is not None:
-                        (self.output.url / TEAMS_FOLDER / team / METRICS_FILE).delete()
+                    for name in (TEAMS_FOLDER, ORGANISER_FOLDER):
+                        prepare_output(self.output.folder / name / team)
+                        if self.output.url is not None:
+                            (self.output.url / name / team / METRICS_FILE).delete()
                     collected[team] = self._open(team, given, copies, opened)
                 except (SubmissionError, StorageError) as error:
                     outcomes[team] = TeamOutcome(team=team, error=str(error))
@@ -323,12 +326,14 @@ class _Batch:
             sentence = f"The files of {len(unreachable)} cases could not be fetched; run it again."
             return TeamOutcome(team=team, new=new, error=f"{sentence} {unreachable[0]}")
         counts, error = Counts.of(results, unmatched=len(collected.unmatched)), None
+        folder = self.output.folder / ORGANISER_FOLDER / team
         try:
-            write_evaluation(self.task, collected, results, self.output.folder / TEAMS_FOLDER / team)
+            write_evaluation(self.task, collected, results, self.output.folder / TEAMS_FOLDER / team, whole=folder)
         except SubmissionError as fault:  # metrics.json is written: not a single case could be scored
             error = str(fault)
         try:
-            self.output.send(f"{TEAMS_FOLDER}/{team}/{METRICS_FILE}")
+            for name in (TEAMS_FOLDER, ORGANISER_FOLDER):
+                self.output.send(f"{name}/{team}/{METRICS_FILE}")
         except StorageError as fault:
             error = str(fault)
         return TeamOutcome(team=team, counts=counts, new=new, error=error)

@@ -1,5 +1,6 @@
 """The teams' metrics.json files: found, read, unsealed, and checked that they may be ranked together."""
 
+import os
 import re
 import unicodedata
 from collections import Counter, defaultdict
@@ -25,6 +26,7 @@ from podium.readers.files import escape_for_display
 # Files that may be beside the teams' files and are not a metrics.json.
 OUR_FILES = ("ranking.json", "consensus.json", "arena.json", "calibration.json")
 OUR_FOLDER = "figures"
+_SCORE_FIRST = " 'podium batch' scores the submissions of all teams, and ranks them."
 _INVISIBLE = re.compile(r"\s|\\(?:x[0-9a-f]{2}|u[0-9a-f]{4}|U[0-9a-f]{8}|[tnr])")
 
 
@@ -102,7 +104,9 @@ def read_cohorts(
     found = [path for given in paths for path in _find(given, broken)]
     files = list(_read(dict.fromkeys(found), broken))
     if not found and not broken:
-        raise UsageError(f"There is no metrics.json in {', '.join(map(str, paths))}.")
+        raise UsageError(f"There is no metrics.json in {', '.join(map(str, paths))}.{_SCORE_FIRST}")
+    if not files and any(map(os.path.isdir, paths)) and not any("cannot be read" in each for each in broken.values()):
+        raise UsageError(_unusable(broken) + _SCORE_FIRST)
     return cohorts_of(files, broken, skip_broken=skip_broken, key=key)
 
 
@@ -116,9 +120,7 @@ def cohorts_of(
 ) -> list[Cohort[AnyChallenge]]:
     """`read_cohorts` of files that are read; `broken` has a sentence on each that could not be."""
     if broken and not (skip_broken and files):
-        number = f"{len(broken)} files or folders are not results of a team. " if len(broken) > 1 else ""
-        advice = " --skip-broken ranks the others." if files else ""
-        raise UsageError(f"{number}{' '.join(broken.values())}{advice}")
+        raise UsageError(_unusable(broken) + (" --skip-broken ranks the others." if files else ""))
     _refuse_equal_boxes(files)
     if key is not None:
         secret_key = read_key(key)
@@ -143,6 +145,11 @@ def cohorts_of(
         _cohort(parts[value], division={division: value} if division else {}, notes=notes)
         for value in sorted(parts, reverse=True)
     ]
+
+
+def _unusable(broken: Mapping[Any, str]) -> str:
+    number = f"{len(broken)} files or folders are not results of a team. " if len(broken) > 1 else ""
+    return number + " ".join(broken.values())
 
 
 def _cohort(files: Sequence[TeamFile], *, division: Mapping[str, str], notes: Sequence[str]) -> Cohort[AnyChallenge]:

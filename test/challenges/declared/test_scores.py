@@ -433,7 +433,7 @@ def test_order_and_titles_of_the_leaderboard(tmp_path: Path, capsys: pytest.Capt
     board = '[leaderboard]\ncolumns = ["iou", "dice.liver"]\ntitles = { iou = "Overlap" }\n'
     toml = LIVER + metrics("dice", "iou") + board
     folder = write_challenge(tmp_path / "challenge", toml, {"a.mha": picture(0, 1)})
-    assert main(["leaderboard", "--ground-truth", str(folder)]) == 0
+    assert main(["leaderboard", "--json", "--ground-truth", str(folder)]) == 0
     columns = json.loads(capsys.readouterr().out)["challenge"]
     assert columns["score_jsonpath"] == "aggregates.dice.mean"  # the platform orders teams by it
     assert [(extra["title"], extra["path"]) for extra in columns["extra_results_columns"]] == [

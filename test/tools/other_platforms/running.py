@@ -30,7 +30,7 @@ def plain_metrics(kind: str, output: Path) -> dict[str, Any]:
 
 def column_paths(kind: str, podium: Any) -> list[str]:
     """The paths of the leaderboard below `aggregates`, in the order that `podium leaderboard` prints."""
-    settings = json.loads(podium("leaderboard", kind).out)
+    settings = json.loads(podium("leaderboard", "--json", kind).out)
     paths = [settings["score_jsonpath"], *(column["path"] for column in settings["extra_results_columns"])]
     return [path.removeprefix("aggregates.") for path in paths]
 

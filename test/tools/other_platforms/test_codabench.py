@@ -124,7 +124,7 @@ def test_codabench_runs_what_the_bundle_says(kind: str, tmp_path: Path, podium: 
     scores = json.loads((output / "scores.json").read_bytes())
     assert [column["key"] for column in board["columns"]] == list(scores)
     assert [column["index"] for column in board["columns"]] == list(range(len(scores)))
-    settings = json.loads(podium("leaderboard", kind).out)
+    settings = json.loads(podium("leaderboard", "--json", kind).out)
     orders = [settings["score_default_sort"], *(column["order"] for column in settings["extra_results_columns"])]
     assert [column["sorting"] for column in board["columns"]] == orders
 

@@ -39,7 +39,11 @@ def test_folders_files_and_folders_of_either(tmp_path: Path) -> None:
 
 
 def test_nothing_found(tmp_path: Path) -> None:
-    assert refusal(tmp_path) == f"There is no metrics.json in {tmp_path}."
+    score_first = " 'podium batch' scores the submissions of all teams, and ranks them."
+    assert refusal(tmp_path) == f"There is no metrics.json in {tmp_path}.{score_first}"
+    (tmp_path / "aorta").mkdir()
+    (tmp_path / "aorta/case_1.nii.gz").touch()
+    assert refusal(tmp_path) == f"The team 'aorta' has no metrics.json in {tmp_path / 'aorta'}.{score_first}"
     assert refusal(tmp_path / "x.json") == f"{tmp_path / 'x.json'} cannot be read: No such file or directory."
 
 
