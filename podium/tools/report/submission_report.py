@@ -53,6 +53,7 @@ from podium.tools.report.tables import (
     CaseRow,
     CasesOfTeam,
     bad_first,
+    case_cells,
     first_captions,
     higher_columns,
     settings_table,
@@ -228,12 +229,21 @@ def _cases(file: TeamFile, metrics: Sequence[Metric], pictures: Collection[str])
     if metrics:
         first = [value_of(row, metrics[0]) for row in results]
         order = bad_first([row.status for row in results], first, metrics[0])
+    columns = [
+        case_cells(
+            each,
+            [value_of(row, each) for row in results],
+            [row.lacks(each.uses) for row in results],
+            [_follow(row.metrics, [*each.name.split(".")[:-1], "prediction"]) for row in results],
+        )
+        for each in metrics
+    ]
     rows = [
         CaseRow(
             anchor=f"case-{number + 1}",
             case=results[number].case,
             status=results[number].status,
-            cells=[(figure(value_of(results[number], each)), results[number].lacks(each.uses)) for each in metrics],
+            cells=[column[number] for column in columns],
             words=" ".join([*filter(None, [results[number].trouble]), *results[number].warnings]),
             picture=results[number].case in pictures,
         )

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 from typing import Any
 
 import numpy as np
@@ -168,12 +169,13 @@ def _short(name: str) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class CaseRow:
-    """A case in a team's table: its values, each with whether the rules filled it in; `picture` where it has one."""
+    """A case in a team's table: its values, each with whether the rules filled it in, and the number where the text has
+    none; `picture` where it has one."""
 
     anchor: str
     case: str
     status: str
-    cells: Sequence[tuple[str, bool]]
+    cells: Sequence[tuple[str, bool, str]]
     words: str
     picture: bool
 
@@ -217,18 +219,19 @@ def _team_cases(ranking: Ranking, values: Sequence[CaseValues], row: int, pictur
     first, errors = values[0], {trouble.case: trouble.error for trouble in ranking.teams[row].troubles}
     order = bad_first(ranking.statuses[row], first.filled[row].tolist(), first.metric)
     most = max(1, MOST_CELLS // (len(ranking.teams) * len(values)))
+    columns = [case_cells(each.metric, each.filled[row].tolist(), each.missing[row].tolist()) for each in values]
     rows = []
     for case in order[:most]:
         name, column = ranking.cases[case], first.filled[:, case]
         median = float(np.median(column[~np.isnan(column)])) if first.defined[case] else None
-        cells = [(figure(float(each.filled[row, case])), bool(each.missing[row, case])) for each in values]
+        cells = [column[case] for column in columns]
         place = f"{first.ranks[row, case]} of {len(ranking.teams)}" if first.defined[case] else NOTHING
         rows.append(
             CaseRow(
                 anchor=f"{anchor(row)}-{case + 1}",
                 case=name,
                 status=ranking.statuses[row][case],
-                cells=[*cells, (place, False), (figure(median), False)],
+                cells=[*cells, (place, False, ""), (figure(median), False, "")],
                 words=errors.get(name, ""),
                 picture=name in pictures,
             )
@@ -242,6 +245,27 @@ def _team_cases(ranking: Ranking, values: Sequence[CaseValues], row: int, pictur
         higher=higher_columns([each.metric for each in values]),
         note=shown_words(len(rows), len(order)),
     )
+
+
+def case_cells(
+    metric: Metric, values: Sequence[float | None], filled: Sequence[object], answers: Sequence[object] = ()
+) -> list[tuple[str, bool, str]]:
+    """The figures of all cases, with the same decimals; of a class `high risk (right)`, or `right` where the answers
+    are not known here."""
+    decimals = even_decimals(values)
+    is_class = metric.name.endswith(".correct")
+    return [
+        _answer(answer, value, bool(is_filled))
+        if is_class and value in (0, 1)
+        else (fixed(value, decimals), bool(is_filled), "")
+        for value, is_filled, answer in zip_longest(values, filled, answers)
+    ]
+
+
+def _answer(answer: object, value: float | None, is_filled: bool) -> tuple[str, bool, str]:
+    words = "right" if value else "wrong"
+    shown = f"{on_one_line(answer.replace('_', ' '), LONGEST_LABEL)} ({words})" if isinstance(answer, str) else words
+    return shown, is_filled, f"{value:g}"
 
 
 def higher_columns(metrics: Iterable[Metric]) -> set[int]:

@@ -216,6 +216,7 @@ def test_tables_of_cases_sort_and_filter(browser: Browser, pages: dict[str, Path
     go_to(page, "teams")
     article = page.locator("#team-4")
     article.scroll_into_view_if_needed()
+    until(page, "document.querySelector('#team-4 .cases bdi').innerText !== ''")
     names = article.locator(".cases tbody th:visible bdi")
     assert names.first.inner_text() == "c3", "the missing case"
     article.locator(".cases thead button", has_text="Case").click()

@@ -118,7 +118,7 @@ def test_every_case_of_every_team_is_a_row_that_links_lead_to() -> None:
     head = ["Case", "Status", "Dice", "Rank in Dice", "Median Dice of all teams"]
     tables = [[[cell.strip() for cell in row] for row in table] for table in page.tables if table[0] == head]
     assert [len(table) for table in tables] == [9] * 4
-    assert tables[3][1] == ["c3There is no prediction for this case.", "missing", "0", "4 of 4", "0.9150"]
+    assert tables[3][1] == ["c3There is no prediction for this case.", "missing", "0.0000", "4 of 4", "0.9150"]
     assert tables[2][1] == ["c8", "scored", "0.3000", "4 of 4", "0.7650"], "beside the median of all teams"
     assert tables[2][2][2] == "0.8500"
     assert {f"team-{team}-{case}" for team in range(1, 5) for case in range(1, 9)} <= set(page.ids)

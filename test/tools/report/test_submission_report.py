@@ -77,6 +77,7 @@ def test_a_participant_sees_scores_problems_and_worst_cases(metrics: Path, tmp_p
     cases = page.table("Case", "Status", "Segmentation")
     assert [row[1] for row in cases] == ["failed", "missing"] + ["partial"] * 4 + ["scored"] * 6, "what lost most first"
     assert sum(row[0].startswith("csv_0113'csv_0113_pred.h5: trans_mask' holds the value 7") for row in cases) == 1
+    assert {cell for row in cases for cell in row if "right" in cell} == {"high risk (right)", "low risk (right)"}
     worst = cases[6:]
     values = [float(row[2]) for row in worst]
     assert values == sorted(values)

@@ -15,7 +15,7 @@ function cases({ column, higher }) {
     all("tbody tr", table).map((row, i) => {
       const [cell, spread] = [row.cells[column], ((i * 0.618034) % 1) * 2 - 1];
       const words = { case: one("bdi", row).textContent, status: row.cells[1].textContent, id: row.id };
-      return { n: Number(table.dataset.team), value: number(cell.textContent), lost: cell.className === "lost", spread, ...words };
+      return { n: Number(table.dataset.team), value: number(cell.dataset.v ?? cell.textContent), lost: cell.className === "lost", spread, ...words };
     }),
   ).filter((row) => Number.isFinite(row.value));
   const sign = higher ? 1 : -1;
