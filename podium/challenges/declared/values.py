@@ -511,7 +511,12 @@ class DetectionMapValue(Value[DetectionMapSettings, ContinuousImage, ContinuousI
         return reference.pixels.shape
 
     def answers(self, reference: ContinuousImage) -> Sequence[ContinuousImage]:
-        return [replace(reference, pixels=(reference.pixels != 0) * np.float32(sure)) for sure in (1, 0)]
+        found = reference.pixels != 0
+        if self.settings.reference_instances:  # a gap keeps findings apart that touch
+            from scipy.ndimage import maximum_filter
+
+            found &= maximum_filter(reference.pixels, size=3) == reference.pixels
+        return [replace(reference, pixels=found * np.float32(sure)) for sure in (1, 0)]
 
     def written(self, answer: ContinuousImage) -> SampleImage:
         return SampleImage(answer.pixels, answer.geometry)
