@@ -94,6 +94,8 @@ class OwnMetric(OwnFigure):
     def _fits(self) -> Self:
         if "labels" in self.compares and not self.is_of_regions:
             raise ValueError("labels are compared region by region: a metric of labels compares nothing else")
+        if taken := {"kind", "name", "of", "title", "failed", "where", "otherwise"}.intersection(self.parameters):
+            raise ValueError(f"a parameter cannot be called '{min(taken)}', which is a key of every metric")
         if bool(self.compares) == bool(self.values):
             raise ValueError("name the kinds that it compares, or the values that it sees")
         if self.scope == "cohort" and not set(self.compares) <= set(KINDS_WITH_FACTS):

@@ -63,7 +63,6 @@ METRICS = (
     '[[metrics]]\nkind = "airways"\nradius_mm = 2.0\nfailed = 1000\n[[metrics]]\nkind = "volume_error"\n'
     '[ranking]\nby = "volume_error"\n'
 )
-METRICS = METRICS.replace("failed = 1000\n", "failed = 1\n")
 CASES = '[cases]\ntable = "cases.csv"\n'
 
 
@@ -112,12 +111,13 @@ def test_figures_have_their_own_titles_units_and_directions(tmp_path: Path, capf
     assert all(word in miss for word in ("lower", "mm"))
 
 
-def test_a_case_that_lacks_one_of_the_values_has_the_failed_figure(tmp_path: Path) -> None:
+def test_a_case_that_lacks_one_of_the_values_has_the_worst_figures(tmp_path: Path) -> None:
+    """`failed` is for what has no worst value."""
     found = files(a=(1, 2), b=(1, 2))
     del found["b_lung.mha"]
     row = scored(tmp_path, found)["results"]["b"]
     assert row["status"] == "partial"
-    assert row["metrics"]["airways"] == {"share": 1.0, "miss": 1.0}
+    assert row["metrics"]["airways"] == {"share": 0.0, "miss": 1000.0}
 
 
 def test_a_refusal_is_the_participants_sentence_and_costs_the_values(tmp_path: Path) -> None:
@@ -157,7 +157,7 @@ def test_the_bootstrap_recomputes_them_with_the_organisers_code_alone(
     [
         ("radius_mm = 2.0\n", "", "'metrics.0.radius_mm'"),
         ("radius_mm = 2.0\n", 'radius_mm = "wide"\n', "'metrics.0.radius_mm'"),
-        ("failed = 1\n", "", "'metrics.0.failed' is missing"),
+        ("failed = 1000\n", "", "'metrics.0.failed' is missing"),
         (
             'kind = "airways"\n',
             'kind = "airways"\nof = "lung"\n',
@@ -201,3 +201,9 @@ def test_a_case_without_a_reference_of_a_value_does_not_count(tmp_path: Path) ->
     assert found["results"]["b"]["metrics"]["airways"] == {"share": None, "miss": None}
     assert found["aggregates"]["airways"]["share"]["n"] == 1
     assert found["aggregates"]["volume_error"] == 0.0
+
+
+def test_a_parameter_cannot_have_the_name_of_a_key_of_every_metric(tmp_path: Path) -> None:
+    organised(tmp_path, CODE.replace('"radius_mm": float', '"failed": float'))
+    found = errors(tmp_path, CASES + VALUES + METRICS, references=TRUTH)
+    assert any("a parameter cannot be called 'failed'" in error for error in found), found

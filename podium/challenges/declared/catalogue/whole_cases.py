@@ -61,10 +61,10 @@ class WholeCaseMetric(MetricKind):
         if settings.of is not None:
             found.append(ValidationProblem(key=("of",), words="is not for a metric whose declaration names its values"))
         for figure in self._figures(settings).values() if self.own.scope == "case" else ():
-            if not isinstance(settings.failed, str):
-                found += outside(settings.failed, figure)
-            elif settings.failed != "worst" or not math.isfinite(_worst(figure)):
+            if isinstance(failed := self._failed(settings, figure), str) or not math.isfinite(failed):
                 found.append(needs_failed(self.name, "", "a number"))
+            else:
+                found += outside(failed, figure)
         return found
 
     def declare(self, settings: Any, values: Mapping[str, AnyValueKind], engine: MetricEngine) -> Declared:  # noqa: ARG002
@@ -80,7 +80,8 @@ class WholeCaseMetric(MetricKind):
                 declared.facts[facts] = self.own.values[0], partial(self._of_case, settings)
                 declared.columns.append(path)
                 continue
-            failed = _worst(figure) if settings.failed == "worst" else float(settings.failed)
+            failed = self._failed(settings, figure)
+            failed = failed if isinstance(failed, float) else math.inf  # which `problems` refuses
             metric: CaseMetric[DeclaredCase] = CaseMetric(
                 name=path,
                 title=figure.title,
@@ -103,6 +104,13 @@ class WholeCaseMetric(MetricKind):
             self.results(settings, case)
         else:
             self._of_case(settings, case)
+
+    def _failed(self, settings: Any, figure: Figure) -> float | str:
+        """The figure of a case that lacks a value: of several figures, those with a worst value have that."""
+        worst = figure.lowest if figure.direction == "higher" else figure.highest
+        if settings.failed == "worst" or (self.own.figures and math.isfinite(worst)):
+            return worst
+        return settings.failed if isinstance(settings.failed, str) else float(settings.failed)
 
     def _figures(self, settings: Any) -> Mapping[str, Figure]:
         """By the last part of the path; each with its own unit and title."""
@@ -165,10 +173,6 @@ def _plain(value: Any) -> Any:
     return (
         value.labels if isinstance(value, LabelImage) else value.pixels if isinstance(value, ContinuousImage) else value
     )
-
-
-def _worst(figure: Figure) -> float:
-    return figure.lowest if figure.direction == "higher" else figure.highest
 
 
 def _seen(case: DeclaredCase, values: Sequence[str]) -> dict[str, Any]:
