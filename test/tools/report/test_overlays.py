@@ -199,6 +199,7 @@ def test_every_colour_of_a_picture_is_in_its_legend(tmp_path: Path) -> None:
     legend, _, drawn = figure.partition('<div class="overlays">')
     kinds = set(re.findall(r"false-positive|false-negative|layer-\d", drawn))
     assert len(kinds) == 3
+    assert legend.count('<svg class="swatch"') == 3
     assert all(kind in legend for kind in kinds)
     outlines = re.findall(r'<path class="(rim|reference layer-\d)" d="([^"]*)"', drawn)
     assert [path for kind, path in outlines if kind == "rim"] == [path for kind, path in outlines if kind != "rim"], (
