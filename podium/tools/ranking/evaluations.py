@@ -4,6 +4,7 @@ import json
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -96,8 +97,10 @@ def cohorts_from(
 
 
 def _is_export(path: Path) -> bool:
-    """By its first bytes."""
-    return path.suffix.lower() == ".json" and path.is_file() and _BEGINNING.match(read_given(path)) is not None
+    """By its first bytes; files that cannot be read are left to whoever reads them."""
+    with suppress(OSError, UsageError):
+        return path.suffix.lower() == ".json" and path.is_file() and _BEGINNING.match(read_given(path)) is not None
+    return False
 
 
 def read_evaluations(paths: Iterable[Path]) -> Sequence[Evaluation]:
