@@ -216,7 +216,7 @@ def _listed(value: Any) -> str:
         return ", ".join(f"{key} = {_listed(each)}" for key, each in value.items())
     if isinstance(value, list | tuple):
         return f"[{', '.join(map(_listed, value))}]"
-    return f"{value:g}" if isinstance(value, float) else str(value)
+    return f"{value:g}" if isinstance(value, float) else str(value).lower() if isinstance(value, bool) else str(value)
 
 
 class CasesSettings(Settings):

@@ -53,15 +53,18 @@ def ranked_figures(challenge: AnyChallenge, aggregates: Mapping[str, object]) ->
 @pytest.mark.parametrize("folder", CHALLENGES, ids=lambda path: path.name)
 def test_a_perfect_sample_is_best_and_noise_makes_it_worse_step_by_step(folder: Path, tmp_path: Path) -> None:
     challenge, samples = challenge_of(folder), make_samples(folder, tmp_path / "samples")
-    for shape in samples.iterdir():
-        levels = [scored(shape / name, folder) for name in LEVELS]
-        assert {result.status for level in levels for result in level.results} == {"scored"}
-        assert not any(level.counts.unmatched for level in levels)
-        figures = [ranked_figures(challenge, level.aggregates) for level in levels]
-        for path in figures[0]:
-            column = [level[path] for level in figures]
-            assert column == sorted(column, reverse=True), path
-        assert figures[-1] != figures[0]
+    *others, shape = sorted(samples.iterdir())
+    levels = [
+        scored(path, folder) for path in [*(shape / name for name in LEVELS), *(each / "perfect" for each in others)]
+    ]
+    assert {result.status for level in levels for result in level.results} == {"scored"}
+    assert not any(level.counts.unmatched for level in levels)
+    figures = [ranked_figures(challenge, level.aggregates) for level in levels]
+    for path, best in figures[0].items():
+        column = [level[path] for level in figures[: len(LEVELS)]]
+        assert column == sorted(column, reverse=True), path
+        assert all(level[path] == pytest.approx(best) for level in figures[len(LEVELS) :]), path
+    assert figures[len(LEVELS) - 1] != figures[0]
     for broken in sorted(shape.glob("broken-*")):
         found = scored(broken, folder)
         is_list = broken.name in ("broken-missing", "broken-misnamed") and folder.name == "midog"
