@@ -77,7 +77,7 @@ def test_the_page_shows_what_per_case_allows(tmp_path: Path, podium: Any) -> Non
         settings.write_text(re.sub("^per_case.*", f'per_case = "{per_case}"', settings.read_text(), flags=re.MULTILINE))
         assert evaluate(podium, given, output).code == 0
         words = Text(output / "detailed_results.html").words
-        assert "this submission" in words
+        assert any("this submission" in word for word in words)
         assert any("csv_00" in word for word in words) is is_named
         published = json.loads((output / "metrics.json").read_bytes())
         scores = json.loads((output / "scores.json").read_bytes())

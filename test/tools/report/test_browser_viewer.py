@@ -62,7 +62,7 @@ def test_errors_and_the_reference_are_drawn_under_the_policy(browser: Browser, r
     page.on("pageerror", lambda error: said.append(str(error)))
     asked: list[str] = []
     page.on("request", lambda request: asked.append(request.url))
-    page.goto(report.as_uri())
+    page.goto(f"{report.as_uri()}#cases")
     viewer = open_viewer(page)
     assert share(viewer, "agreed") > 0.001
     assert share(viewer, "false positive") > 0.0005
@@ -91,7 +91,7 @@ def test_labels_of_a_declared_challenge_are_drawn_without_images(browser: Browse
     report = write_page(entry / "teams/cedar", entry, tmp_path, "--viewer")
     page, said = browser.new_page(viewport={"width": 1280, "height": 1000}), []
     page.on("pageerror", lambda error: said.append(str(error)))
-    page.goto(report.as_uri())
+    page.goto(f"{report.as_uri()}#cases")
     viewer = open_viewer(page)
     agreed = share(viewer, "agreed")
     assert agreed > 0.001
@@ -103,7 +103,7 @@ def test_labels_of_a_declared_challenge_are_drawn_without_images(browser: Browse
 
 def test_one_canvas_is_drawn_at_a_time(browser: Browser, report: Path) -> None:
     page = browser.new_page(viewport={"width": 1280, "height": 1000})
-    page.goto(report.as_uri())
+    page.goto(f"{report.as_uri()}#cases")
     open_viewer(page)
     open_viewer(page, 1)
     expect(page.locator("canvas")).to_have_count(1)
@@ -115,11 +115,11 @@ def test_one_canvas_is_drawn_at_a_time(browser: Browser, report: Path) -> None:
 def test_without_webgl2_and_without_javascript_the_pictures_remain(browser: Browser, report: Path) -> None:
     page = browser.new_page()
     page.add_init_script(WITHOUT_WEBGL2)
-    page.goto(report.as_uri())
+    page.goto(f"{report.as_uri()}#cases")
     expect(page.get_by_text("This browser cannot draw volumes: it has no WebGL2.")).to_have_count(4)
     assert page.locator("details.viewer").count() == 0
     assert page.locator(".panel svg:visible").count() > 4
     page = browser.new_page(java_script_enabled=False)
-    page.goto(report.as_uri())
+    page.goto(f"{report.as_uri()}#cases")
     assert page.locator("details.viewer:visible").count() == 0
     assert page.locator(".panel svg:visible").count() > 4
