@@ -45,22 +45,6 @@ _EMPTY_WORDS = _NEGATIONS | frozenset(
     )
 )
 _SAME_START = 4  # letters: "rotated" and "rotation"
-# Finding and evidence must agree on side, jaw, class and degree: the words of one set mean the same.
-_OPPOSITES = tuple(
-    tuple(frozenset(words.split()) for words in line.split("|"))
-    for line in (
-        "left links linke linken sinistra sinistro izquierda izquierdo gauche"
-        "|right rechts rechte rechten destra destro derecha derecho droite droit|bilateral bilaterally both beidseits",
-        "upper maxillary maxilla oberkiefer superiore superior supérieur supérieure"
-        "|lower mandibular mandible unterkiefer inferiore inferior inférieur inférieure|both",
-        "i|ii|iii",
-        "mild slight minimal leicht lieve leve léger légère|moderate mäßig moderato moderado modéré"
-        "|severe marked schwer grave sévère",
-        "increased deep accentuated large enlarged|reduced decreased shallow small narrow",
-    )
-)
-_TOOTH = re.compile(r"\b[1-4][1-8]\b(?!\s*(?:mm|cm|%|°|[.,]\d))")
-
 _NUMBER_RANGE = re.compile(r"\d\s*(?:-|–|—|to|through|/)\s*\d")
 _KEPT_CONTROLS = "\n\t"
 
@@ -212,32 +196,14 @@ def suspicious_findings(split: Mapping[str, Any], report: str) -> frozenset[str]
 def suspicious_evidence(
     evidence: Sequence[str], premises: Sequence[str], *, finding: str, marked: Collection[str]
 ) -> bool:
-    """Whether "entailed" is unsupported: no evidence is a premise that is not marked, shares a word with `finding` and
-    does not contradict it.
+    """Whether "entailed" is unsupported: no evidence is a premise that is not marked and shares a word with `finding`.
 
     An order to the judge seldom has a content word in common with a finding, in whatever language it is. Words are
     compared by their first four letters; those that every sentence may contain do not count.
     """
     sound = {tuple(_words(premise)) for premise in premises if premise not in marked}
     wanted = _content(finding)
-    return not any(
-        tuple(_words(each)) in sound and wanted & _content(each) and not _contradicts(finding, each)
-        for each in evidence
-    )
-
-
-def _contradicts(finding: str, evidence: str) -> bool:
-    """Whether the two are about different teeth, sides, jaws, classes or degrees: a judge that obeys a report cites
-    whatever is closest to the finding."""
-    named, cited = set(_TOOTH.findall(finding)), set(_TOOTH.findall(evidence))
-    if named and cited and not named & cited and not _NUMBER_RANGE.search(evidence):
-        return True
-    mine, other = set(_words(finding)), set(_words(evidence))
-    for choices in _OPPOSITES:
-        wanted, found = ({words for words in choices if words & text} for text in (mine, other))
-        if wanted and found and not wanted & found:
-            return True
-    return False
+    return not any(tuple(_words(each)) in sound and wanted & _content(each) for each in evidence)
 
 
 def _content(text: str) -> frozenset[str]:
