@@ -62,7 +62,7 @@ def new(options: NewOptions) -> int:
         raise UsageError("Start from a gallery entry or from a starter kit, not from both.")
     if options.from_kit is None and options.phase is not None:
         raise UsageError("--phase chooses a phase of a starter kit: give the kit with --from-kit.")
-    root = options.output or (beside if (beside := Path("ground-truth")).is_dir() else Path())
+    root = options.output or (usual if (usual := Path("ground-truth")).is_dir() else Path())
     folder = root / options.name
     check_name(options.name, folder)
     if folder.exists():
@@ -80,6 +80,7 @@ def new(options: NewOptions) -> int:
     try:
         (folder / REFERENCES).mkdir(parents=True)
         (folder / CHALLENGE_FILE).write_text(text, encoding="utf-8")
+        beside = [] if options.like is None else _copied_beside(GALLERY / options.like, folder)
         note = f"The references of all cases belong here: {names}. This file is ignored.\n"
         (folder / REFERENCES / "README.md").write_text(note, encoding="utf-8")
     except OSError as error:
@@ -87,7 +88,7 @@ def new(options: NewOptions) -> int:
     build = f"./build.sh {options.name}"
     if root.resolve() != BAKED_GROUND_TRUTH:
         build = f"Move the folder into ground-truth/ of the repository, then {build}"
-    print(f"1. Fill in {folder / CHALLENGE_FILE}: its comments say what every table is for.")
+    print(f"1. Fill in {' and '.join([str(folder / CHALLENGE_FILE), *beside])}: comments say what every table is for.")
     print(f"2. Put the references into {folder / REFERENCES}{names and f': {names}'}.")
     print(f"3. podium check {folder}")
     print(f"4. {build}")
@@ -105,6 +106,15 @@ def _entry(name: str) -> str:
         raise UsageError(f"The gallery has no entry '{escape_for_display(name)}'; it has: {', '.join(known)}.")
     origin = f"# A copy of gallery/{name}, where all cases are public: decide what per_case may show of yours.\n"
     return origin + known[name].read_text(encoding="utf-8")
+
+
+def _copied_beside(entry: Path, folder: Path) -> list[str]:
+    """Copy an entry's own metrics, and the header of its table of cases; returns the names of these files."""
+    copied = [file for file in sorted(entry.iterdir()) if file.suffix in (".py", ".csv")]
+    for file in copied:
+        text = file.read_text(encoding="utf-8")
+        (folder / file.name).write_text(text if file.suffix == ".py" else f"{text.splitlines()[0]}\n", encoding="utf-8")
+    return [file.name for file in copied]
 
 
 def _reference_names(text: str) -> list[str]:

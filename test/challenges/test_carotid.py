@@ -341,5 +341,5 @@ def test_a_case_of_no_group_stops_the_run_and_all_of_them_are_listed(
     configuration = configured("cases", "groups = '^(?P<group>a)'")
     run = evaluate(files, ground_truth=write_ground_truth(tmp_path / "grouped", configuration=configuration))
     assert run.code == 2
-    assert run.last_line.startswith("2 cases have no valid group under the pattern 'groups' of challenge.toml")
+    assert run.last_line.startswith("2 cases have no valid group under 'groups' of challenge.toml")
     assert run.out.startswith("b, c: 2 cases have no valid group")

@@ -84,14 +84,14 @@ def test_an_invalid_submission_is_a_status_and_no_exit_code(steps: list[str], tm
     predictions, results = tmp_path / "predictions.zip", tmp_path / "results.json"
     with zipfile.ZipFile(predictions, "w") as archive:
         for number in range(20):
-            archive.writestr(f"unknown-{'x' * 40}-{number}.txt", "nothing")
+            archive.writestr(f"{'x' * 40}-{'abcdefghijklmnopqrst'[number] * 9}.txt", "nothing")
     for option in steps:
         ended = step(podium, predictions, results, *([option] if option else []))
         assert (ended.code, ended.out) == (0, "INVALID\n")
     found = read(results)
     assert found["score_status"] == found["submission_status"] == "INVALID"
     if len(steps) == 2:
-        assert found["validation_errors"].startswith("unknown-")
+        assert found["validation_errors"].startswith("xxx")
         assert len(found["validation_errors"]) == 500  # what fits into an e-mail
     else:
         assert found["score_errors"].startswith("None of the 20 submitted predictions belongs to an expected case")
