@@ -223,8 +223,7 @@ def _scheme(options: RankOptions) -> str:
 
 
 def _cohorts(options: RankOptions) -> "Sequence[Cohort[Any]]":
-    from podium.tools.ranking.documents import with_own_code
-    from podium.tools.ranking.evaluations import cohorts_from
+    from podium.tools.ranking.documents import cohorts_from, with_own_code
     from podium.tools.ranking.tables import TableOptions, is_score_table, read_score_table, table_cohorts
 
     if not any(is_score_table(path) for path in options.paths):

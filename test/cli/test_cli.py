@@ -313,7 +313,7 @@ def test_an_error_of_our_own_shows_no_traceback(podium: Any, monkeypatch: pytest
     def fail(*_: object, **__: object) -> None:
         raise RuntimeError("secret/path")
 
-    monkeypatch.setattr("podium.tools.ranking.evaluations.cohorts_from", fail)
+    monkeypatch.setattr("podium.tools.ranking.documents.cohorts_from", fail)
     ended = podium("rank", "x.json")
     assert ended.code == 2
     assert ended.err == "Podium failed with an internal error. The organisers can find details in the log.\n"

@@ -39,7 +39,6 @@ from podium.errors import Refused
 from podium.figures import Figures
 from podium.metrics.overlap import damaged_labels, voxel_ml
 from podium.metrics.surfaces import diagonal_mm
-from podium.metrics.text import damaged_texts
 from podium.own_metrics import KINDS_WITH_FACTS
 from podium.readers.files import escape_for_display
 from podium.readers.geometry import Geometry
@@ -725,6 +724,8 @@ class TextValue(Value[TextSettings, str, str]):
         return located.text()
 
     def answers(self, reference: str) -> Sequence[str]:
+        from podium.metrics.text import damaged_texts
+
         return damaged_texts(reference)
 
     def faults(self, written: Any) -> Mapping[str, Any]:

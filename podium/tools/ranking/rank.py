@@ -22,10 +22,16 @@ from podium.platform.leaderboard import Column
 from podium.readers.files import escape_for_display
 from podium.tools.ranking.calibration import Calibration, read_calibration
 from podium.tools.ranking.comparisons import Comparison
-from podium.tools.ranking.documents import Cohort
-from podium.tools.ranking.evaluations import PerTeam, cohorts_from
-from podium.tools.ranking.facts import Facts, figure_at, gather_facts, replicate_figures, with_recomputed_figures
-from podium.tools.ranking.groups import group_figures, group_paths
+from podium.tools.ranking.documents import Cohort, PerTeam, cohorts_from
+from podium.tools.ranking.facts import (
+    Facts,
+    figure_at,
+    gather_facts,
+    group_figures,
+    group_paths,
+    replicate_figures,
+    with_recomputed_figures,
+)
 from podium.tools.ranking.official import (
     MissingFigure,
     Official,

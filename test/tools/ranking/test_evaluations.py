@@ -12,8 +12,7 @@ from tools.ranking.files import FAIR, GOOD, POOR, carotid_document, three_teams,
 from podium.errors import UsageError
 from podium.platform.metrics_file import MetricsFile
 from podium.platform.sealing import new_key, seal
-from podium.tools.ranking.documents import read_cohorts
-from podium.tools.ranking.evaluations import PerTeam, cohorts_from, read_evaluations
+from podium.tools.ranking.documents import PerTeam, cohorts_from, read_cohorts, read_evaluations
 from podium.tools.ranking.rank import rank
 from podium.tools.ranking.schemes import RankingOptions
 
