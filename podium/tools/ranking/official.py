@@ -165,11 +165,7 @@ def arena_section(arena: ArenaFile, teams: Sequence[str]) -> Arena:
     standings = {team.name: team.model_dump(exclude={"name"}) for team in arena.teams}
     nothing = dict.fromkeys(ArenaTeamPart.model_fields.keys() - {"name"})
     return Arena(
-        decided_by=arena.decided_by,
-        tied_groups=arena.tied_groups,
-        votes=arena.votes,
-        raters=arena.raters,
-        cases=arena.cases,
+        **arena.model_dump(exclude={"ratings", "stop_rule", "teams"}),
         stop_rule_holds=arena.stop_rule.holds if arena.stop_rule else None,
         stop_rule_missing=arena.stop_rule.missing if arena.stop_rule else (),
         teams=tuple(

@@ -131,7 +131,7 @@ class DrawnRanking:
 
 def rank(cohort: Cohort[Any], options: RankingOptions) -> Ranking:
     """Everything about one cohort, its teams in the order of the deciding scheme, equals by name."""
-    return rank_with_replicates(cohort, options).ranking
+    return rank_all([cohort], options)[0].ranking
 
 
 def rank_paths(
@@ -172,15 +172,14 @@ def rank_all(cohorts: Sequence[Cohort[Any]], options: RankingOptions) -> list[Dr
         seed = options.seed
         if cohort.challenge.ranking is None:
             seed = seeds.setdefault(cohort.files[0].cases, seed + len(seeds))
-        rankings.append(rank_with_replicates(cohort, replace(options, seed=seed)))
+        rankings.append(_rank(cohort, replace(options, seed=seed)))
     return rankings
 
 
-def rank_with_replicates(cohort: Cohort[Any], options: RankingOptions) -> DrawnRanking:
-    """`rank` with the replicates. A table of scores has no official rule: the mean decides."""
+def _rank(cohort: Cohort[Any], options: RankingOptions) -> DrawnRanking:
+    """A table of scores has no official rule: the mean decides."""
     if options.scheme == OFFICIAL and cohort.challenge.ranking is None:
         options = replace(options, scheme=MEAN.name)
-    options = replace(options, bootstraps=enough_replicates(options, cases=cohort.files[0].units))
     facts = _in_final_order(with_recomputed_figures(gather_facts(cohort, options)), options)
     official = _official(facts, options)
     bootstrap = None
@@ -360,8 +359,9 @@ def _official_ranked(facts: Facts, official: Official, bootstrap: Bootstrap | No
     why_not = None if replicates is not None else _why_not(facts, bootstrap, rule.criteria)
     if official.ratings is not None:
         why_not = "The arena decides among the finalists, and resampling cases does not resample its votes."
-    names = (OFFICIAL, "Official", rule.words)
-    found = _ranked(names, official.outcome, replicates, why_not, options, cases=facts.units)
+    found = _ranked(
+        (OFFICIAL, "Official", rule.words), official.outcome, replicates, why_not, facts=facts, options=options
+    )
     if bootstrap is None or rule.by_case:
         return found
     kind = bootstrap.interval_kind(*(each.path for each in rule.criteria))
@@ -373,14 +373,14 @@ def _general(scheme: Scheme, facts: Facts, bootstrap: Bootstrap | None, options:
     if len(facts.in_schemes) > 1:
         mean = "weighted mean" if len(set(facts.weights)) > 1 else "mean"
         words += f", separately by every metric, and then by the {mean} of these positions"
-    names = (scheme.name, scheme.title, words)
-    full = _full(scheme, facts, options)
+    full, replicates, why_not = _full(scheme, facts, options), None, None
     if bootstrap is None:
-        return _ranked(names, full, None, _why_not(facts, bootstrap), options, cases=facts.units)
-    replicates = apply_scheme(scheme, facts.in_schemes, bootstrap.resamples, options, facts.weights)
-    found = _ranked(names, full, replicates, None, options, cases=facts.units)
+        why_not = _why_not(facts, bootstrap)
+    else:
+        replicates = apply_scheme(scheme, facts.in_schemes, bootstrap.resamples, options, facts.weights)
+    found = _ranked((scheme.name, scheme.title, words), full, replicates, why_not, facts=facts, options=options)
     exact = exact_intervals(scheme, facts.in_schemes, options.confidence)
-    if exact is None or facts.patients is not None:
+    if bootstrap is None or exact is None or facts.patients is not None:
         return found
     return replace(found, ranking=replace(found.ranking, score_intervals=exact, interval_kind="binomial"))
 
@@ -402,13 +402,16 @@ def _ranked(  # noqa: PLR0913  (what a ranking by one scheme is made of)
     full: SchemeOutcome,
     replicates: SchemeOutcome | None,
     why_not: str | None,
-    options: RankingOptions,
     *,
-    cases: int,
+    facts: Facts,
+    options: RankingOptions,
 ) -> Ranked:
     """With a reason in `why_not`, the replicates give intervals of the score but not of the rank."""
     name, title, words = names
-    confidence = options.confidence
+    confidence, intervals, undefined = options.confidence, None, 0
+    if replicates is not None:
+        intervals = percentile_intervals(replicates.scores, confidence=confidence, cases=facts.units)
+        undefined = (options.bootstraps or 0) - len(replicates.scores)
     ranks = replicates.ranks if replicates is not None and why_not is None else None
     ranking = SchemeRanking(
         scheme=name,
@@ -418,19 +421,16 @@ def _ranked(  # noqa: PLR0913  (what a ranking by one scheme is made of)
         score_direction=full.direction,
         ranks=tuple(full.ranks[0].tolist()),
         scores=plain_row(full.scores[0]),
-        score_intervals=None
-        if replicates is None
-        else percentile_intervals(replicates.scores, confidence=confidence, cases=cases),
+        score_intervals=intervals,
         stability=None if ranks is None else stability(ranks, full.ranks[0], confidence=confidence),
         why_no_stability=why_not,
-        undefined_replicates=0 if replicates is None else options.bootstraps - replicates.scores.shape[0],
+        undefined_replicates=undefined,
     )
     return Ranked(ranking=ranking, full=full, replicates=None if ranks is None else replicates)
 
 
 def _full(scheme: Scheme, facts: Facts, options: RankingOptions) -> SchemeOutcome:
-    whole, quick = facts.whole, replace(options, progress=no_progress)
-    return apply_scheme(scheme, facts.in_schemes, whole, quick, facts.weights)
+    return apply_scheme(scheme, facts.in_schemes, facts.whole, replace(options, progress=no_progress), facts.weights)
 
 
 # The parts of a ranking: lines of the table, columns, per-case metrics and tests.

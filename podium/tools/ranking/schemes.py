@@ -148,12 +148,19 @@ class Scheme:
     score_title: str = ""
 
 
-def _mean(table: CaseTable, resamples: Resamples, _: RankingOptions) -> Floats:
-    return resamples.only(table.defined).mean(table.filled().T)
+def positions_in_cases(table: CaseTable) -> Ranks:
+    return case_positions(table.compared, table.metric.direction)
 
 
-def _median(table: CaseTable, resamples: Resamples, _: RankingOptions) -> Floats:
-    return _quantile(0.5, table.filled(), resamples.only(table.defined))
+Compared = Callable[[CaseTable], Floats | Ranks]  # what statistics are of: the values, or positions by them
+
+
+def _mean(table: CaseTable, resamples: Resamples, _: RankingOptions, *, of: Compared = CaseTable.filled) -> Floats:
+    return resamples.only(table.defined).mean(of(table).T)
+
+
+def _median(table: CaseTable, resamples: Resamples, _: RankingOptions, *, of: Compared = CaseTable.filled) -> Floats:
+    return _quantile(0.5, of(table), resamples.only(table.defined))
 
 
 def _low_quantile(table: CaseTable, resamples: Resamples, options: RankingOptions) -> Floats:
@@ -161,25 +168,13 @@ def _low_quantile(table: CaseTable, resamples: Resamples, options: RankingOption
     return _quantile(share, table.filled(), resamples.only(table.defined))
 
 
-def _mean_position(table: CaseTable, resamples: Resamples, _: RankingOptions) -> Floats:
-    return resamples.only(table.defined).mean(positions_in_cases(table).T)
-
-
-def _median_position(table: CaseTable, resamples: Resamples, _: RankingOptions) -> Floats:
-    return _quantile(0.5, positions_in_cases(table).astype(np.float64), resamples.only(table.defined))
-
-
 def _wins(table: CaseTable, resamples: Resamples, options: RankingOptions, *, adjusted: bool = False) -> Floats:
     p = pairwise_p(*resamples.only(table.defined).by_patient(table.gains()))
     return share_of_significant_wins(holm_over_pairs(p) if adjusted else p, alpha=options.alpha)
 
 
-def _quantile(share: float, by_team: Floats, resamples: Resamples) -> Floats:
-    return np.stack([resamples.quantiles(values, [share])[0] for values in by_team], axis=1)
-
-
-def positions_in_cases(table: CaseTable) -> Ranks:
-    return case_positions(table.compared, table.metric.direction)
+def _quantile(share: float, by_team: Floats | Ranks, resamples: Resamples) -> Floats:
+    return np.stack([resamples.quantiles(values, [share])[0] for values in by_team.astype(np.float64)], axis=1)
 
 
 def exact_intervals(scheme: Scheme, tables: Sequence[CaseTable], confidence: float) -> Intervals | None:
@@ -194,24 +189,22 @@ _TESTED = "teams are ranked by the share of the other teams they beat in a one-s
 _AFTER_HOLM = _TESTED.format(", the p values adjusted by Holm's method over all ordered pairs")
 _LOW = "teams are ranked by the {quantile:g} quantile of their cases from the worse side, linearly interpolated"
 _BY_RANKS = "teams are ranked in every case, then by the {} of these ranks"
+_MEAN_POSITION, _MEDIAN_POSITION = (partial(statistic, of=positions_in_cases) for statistic in (_mean, _median))
 WINS: tuple[Direction, str] = ("higher", "Significant wins")
 
 MEAN = Scheme("mean-then-rank", "Mean, then rank", "teams are ranked by the mean over cases", _mean)
 SIDE_BY_SIDE = (
     MEAN,
     Scheme("median-then-rank", "Median, then rank", "teams are ranked by the median over cases", _median),
-    Scheme("rank-then-mean", "Rank, then mean", _BY_RANKS.format("mean"), _mean_position, "lower", "Mean rank"),
+    Scheme("rank-then-mean", "Rank, then mean", _BY_RANKS.format("mean"), _MEAN_POSITION, "lower", "Mean rank"),
     Scheme(
-        "rank-then-median", "Rank, then median", _BY_RANKS.format("median"), _median_position, "lower", "Median rank"
+        "rank-then-median", "Rank, then median", _BY_RANKS.format("median"), _MEDIAN_POSITION, "lower", "Median rank"
     ),
     Scheme("test-then-rank", "Test, then rank", _TESTED.format(""), _wins, *WINS),
 )
 TESTED = Scheme("test-then-rank-holm", "Test with Holm, then rank", _AFTER_HOLM, partial(_wins, adjusted=True), *WINS)
-_OTHERS = (
-    Scheme("quantile-then-rank", "Quantile, then rank", _LOW, _low_quantile),
-    TESTED,
-)
-SCHEMES = {scheme.name: scheme for scheme in (*SIDE_BY_SIDE, *_OTHERS)}
+_QUANTILE = Scheme("quantile-then-rank", "Quantile, then rank", _LOW, _low_quantile)
+SCHEMES = {scheme.name: scheme for scheme in (*SIDE_BY_SIDE, _QUANTILE, TESTED)}
 
 
 class RankedFigure(NamedTuple):
