@@ -246,10 +246,9 @@ def describe(options: NamedChallengeOptions) -> int:
 
 
 @dataclass(kw_only=True)
-class SampleOptions(ChallengeOptions, CaseOptions):
+class SampleOptions(NamedChallengeOptions, CaseOptions):
     example: ClassVar = "liver --output samples"
 
-    challenge: str | None = argument("NAME", "the challenge [the only one]", variable=CHALLENGE_VARIABLE)
     output: Path = option("DIR", "where to write the samples, an empty or a new folder", Path("samples"))
 
 

@@ -5,7 +5,7 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import pairwise
+from itertools import combinations, pairwise
 from typing import Literal
 
 import numpy as np
@@ -57,7 +57,9 @@ class Comparison:
     def p(self) -> Floats:
         """`[team, team]`, two-sided, adjusted over all pairs; with `by_permutation` by permutation tests."""
         if self.by_permutation:
-            return self._swaps_p
+            pairs = list(combinations(range(len(self.teams)), 2))
+            found = permutation_p(self.tables, pairs, self.resamples, seed=self.options.seed)
+            return _symmetric(holm(np.array(found, dtype=np.float64)), teams=len(self.teams))
         return self._holm_p if self._means is None else max_t_over_pairs(*self._means)
 
     @property
@@ -67,13 +69,6 @@ class Comparison:
     def groups(self) -> tuple[tuple[int | None, ...], tuple[float | None, ...]]:
         """`rank_groups` by tests of all pairs."""
         return rank_groups(self.full.scores[0], self.p, alpha=self.options.alpha)
-
-    @property
-    def _swaps_p(self) -> Floats:
-        first, second = np.triu_indices(len(self.teams), k=1)
-        pairs = list(zip(first.tolist(), second.tolist(), strict=True))
-        found = permutation_p(self.tables, pairs, self.resamples, seed=self.options.seed)
-        return _symmetric(holm(np.array(found, dtype=np.float64)), teams=len(self.teams))
 
     @cached_property
     def neighbours(self) -> tuple[Difference, ...]:
@@ -239,8 +234,7 @@ def paired_p_over_pairs(full: SchemeOutcome, replicates: SchemeOutcome, *, cases
     """`p[team, team]` for scores that are no means of case values: `paired_p`, by Holm's method over all pairs. NaN
     where a score is not finite."""
     teams = full.scores.shape[1]
-    pairs = zip(*np.triu_indices(teams, k=1), strict=True)
-    p = [paired_p(full, replicates, int(one), int(other), cases=cases) for one, other in pairs]
+    p = [paired_p(full, replicates, *pair, cases=cases) for pair in combinations(range(teams), 2)]
     return _symmetric(holm(np.array(p)), teams=teams)
 
 

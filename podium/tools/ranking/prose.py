@@ -48,14 +48,10 @@ def _environment() -> "Environment":
         lstrip_blocks=True,
         auto_reload=False,
     )
-    filters: dict[str, Any] = {
-        name: getattr(wording, name) for name in ("chance", "column_decimals", "count", "figure", "fixed")
-    }
-    filters |= {"confidence": wording.confidence_words, "latex": wording.latex_escape, "listed": listed, "zip": zip}
-    environment.filters |= filters
-    names = ("FEW_CASES", "MARK", "MOST_FALSE", "MOST_UNDEFINED", "NO_VALUE", "unscored_words", "with_interval")
-    environment.globals |= {name: getattr(wording, name) for name in names}
-    environment.globals |= {"MOST_TEAMS": MOST_TEAMS, "NARROW_BELOW": NARROW_BELOW, "OFFICIAL": OFFICIAL}
+    named = {"confidence": wording.confidence_words, "latex": wording.latex_escape, "listed": listed, "zip": zip}
+    environment.filters |= {**vars(wording), **named}
+    constants = {"MOST_TEAMS": MOST_TEAMS, "NARROW_BELOW": NARROW_BELOW, "OFFICIAL": OFFICIAL}
+    environment.globals |= {**vars(wording), **constants}
     return environment
 
 
@@ -72,10 +68,8 @@ def notes(facts: Facts, official: Official | None, ranking: Ranking, options: Ra
     rule = official.rule if official else None
     by_score, by_lower_bound = _orders(facts, rule) if rule else ("", "")
     titled = [(deciding.score_title, deciding.interval_kind), *((each.title, each.interval_kind) for each in columns)]
-    undefined = {each.metric.title: int(np.count_nonzero(~each.defined)) for each in facts.in_schemes}
-    missing = {
-        each.metric.title: int(np.count_nonzero(np.isnan(each.values[:, each.defined]))) for each in facts.in_schemes
-    }
+    undefined = {each.metric.title: int((~each.defined).sum()) for each in facts.in_schemes}
+    missing = {each.metric.title: int(np.isnan(each.values[:, each.defined]).sum()) for each in facts.in_schemes}
     sentences(
         "notes",
         note=note,

@@ -29,9 +29,8 @@ NARROW_BELOW = 20
 
 Intervals = tuple[Interval | None, ...]  # [team]
 IntervalKind = Literal["percentile", "defined-terms", "binomial"]
-"""`defined-terms`: percentiles of a formula over the terms that each replicate defines, since most lack one."""
-
-"""Of bootstrap replicates, or of the order of the cases, for medians."""
+"""Of bootstrap replicates, or of the order of the cases, for medians; `defined-terms`: percentiles of a formula over
+the terms that each replicate defines, since most lack one."""
 
 Row = tuple[float | None, ...]
 Matrix = tuple[Row, ...]
