@@ -28,9 +28,7 @@ if TYPE_CHECKING:
 
     from pydantic import ValidationError
 
-UNKNOWN_KEY = "unknown_key"
-"""The type of a validation error whose message already says what is wrong with a key."""
-
+UNKNOWN_KEY = "unknown_key"  # the type of a validation error whose message already says what is wrong with a key
 _WRONG = "is wrong: "
 _TYPES = {"tuple_type", "dict_type", "model_type", "string_type"}
 _EXPECTED = {

@@ -11,9 +11,7 @@ Figures = Mapping[str, Any]  # nested objects whose leaves are numbers, or null 
 LARGEST_FIGURE = 1e50
 """Of a single case: squares of larger numbers, and sums of these over all cases, would no longer be finite."""
 
-LARGEST = 1e200
-"""No figure is larger, and thousands of them still have a finite sum."""
-
+LARGEST = 1e200  # no figure is larger, and thousands of them still have a finite sum
 _TOLERANCE = 1e-6  # relative above 1: files may have been written by another version of a numeric library
 _FEWEST_DECIMALS = 2  # that published figures are rounded to
 

@@ -26,13 +26,7 @@ LONGEST = 4000  # characters
 DEEPEST = 200  # operations inside each other: nodes call each other; a sum of 200 terms is 199 deep
 _ARGUMENTS = {"clip": 3, "sqrt": 1, "exp": 1, "log": 1, "abs": 1}  # the other functions take one or more
 _FUNCTIONS = ("mean", "min", "max", "clip", "sqrt", "exp", "log", "abs", "harmonic")
-_OPERATORS: Mapping[type[ast.operator], str] = {
-    ast.Add: "+",
-    ast.Sub: "-",
-    ast.Mult: "*",
-    ast.Div: "/",
-    ast.Pow: "**",
-}
+_OPERATORS: Mapping[type[ast.operator], str] = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.Pow: "**"}
 _TOKEN = re.compile(
     r"(?P<number>(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)(?![\w.])"
     r"|(?P<name>[A-Za-z_]\w*(?:\.(?:\w+|\*))*)|(?P<sign>[-+*/(),])|(?P<space>\s)|(?P<other>\S+)",
@@ -82,15 +76,13 @@ class Known:
     """What is known of a figure before anything is scored.
 
     better       1: higher is better, -1: lower is better, 0: it says nothing about quality, None: it depends
-    worst        what it counts as where it has no value and a formula asks for its worst
-    undefined_when  when the references leave it without a value, as in "has no value ..."
     """
 
     lowest: float = -math.inf
     highest: float = math.inf
     better: int | None = 0
-    worst: float = math.nan
-    undefined_when: str = ""
+    worst: float = math.nan  # what it counts as where it has no value and a formula asks for its worst
+    undefined_when: str = ""  # when the references leave it without a value, as in "has no value ..."
 
 
 def _together(*qualities: int | None) -> int | None:
@@ -229,8 +221,7 @@ class Operation:
     arguments: tuple["Node", ...]
 
 
-Node = float | str | Operation
-"""A part of a parsed formula: a number, a figure by its dotted name, or an operation."""
+Node = float | str | Operation  # a part of a parsed formula: a number, a figure by its dotted name, or an operation
 
 
 def compute(node: Node, values: Mapping[str, Floats], *, exclude: bool = False) -> tuple[Floats, Kept]:

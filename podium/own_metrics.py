@@ -184,8 +184,7 @@ def cohort_metric(  # noqa: PLR0913  (a declaration)
 
 
 DECLARED: list[OwnMetric] = []
-PREPARED: list[Function] = []
-"""What the metrics.py that runs declares, bound to a name or not."""
+PREPARED: list[Function] = []  # what the metrics.py that runs declares, bound to a name or not
 
 
 def _declared(scope: str, **declared: Any) -> Callable[[FunctionT], FunctionT]:

@@ -86,35 +86,26 @@ Source = SafeFile | Job | Entry
 class Layout:
     """Where predictions are in either shape of submission.
 
-    outputs       the output sockets of an algorithm
-    inputs        the inputs whose name is the case: the first that a job has
-    any_input     where those name no expected case, the one case that the job's other inputs name
-    files         names of prediction files; the first that fits and names an expected case counts
     tables        files that hold the predictions of many cases: name -> how its (case, prediction) pairs are read
-    beside        files that are read but are not predictions, such as the runtime, by lower-case name
-    ignored       endings of files that are never predictions
     ignore_case   case names are compared without regard to upper and lower case
     any_extension every extension of an input's or file's name may be removed, not only those of known formats
-    suffixes      endings that a name may have and the case does not (channels of nnU-Net)
-    job_pattern   a job's pk that names the case, as the last resort
     distinctive_names  other names of files that no other challenge has; templates with more than a case and an ending
                   are such names too
-    words         how predictions are named, for messages [from the templates]
     """
 
-    outputs: tuple[str, ...]
-    inputs: tuple[str, ...]
-    files: tuple[Template, ...]
-    any_input: bool = False
+    outputs: tuple[str, ...]  # the output sockets of an algorithm
+    inputs: tuple[str, ...]  # the inputs whose name is the case: the first that a job has
+    files: tuple[Template, ...]  # names of prediction files; the first that fits and names an expected case counts
+    any_input: bool = False  # where those name no expected case, the one case that the job's other inputs name
     tables: Mapping[str, Callable[[SafeFile], Iterator[tuple[str, Entry]]]] = field(default_factory=dict)
-    beside: tuple[str, ...] = ()
-    ignored: tuple[str, ...] = ()
+    beside: tuple[str, ...] = ()  # files that are read but are not predictions, such as the runtime, by lower-case name
+    ignored: tuple[str, ...] = ()  # endings of files that are never predictions
     ignore_case: bool = False
     any_extension: bool = False
-    suffixes: tuple[str, ...] = ()
-    job_pattern: re.Pattern[str] | None = None
+    suffixes: tuple[str, ...] = ()  # endings that a name may have and the case does not (channels of nnU-Net)
+    job_pattern: re.Pattern[str] | None = None  # a job's pk that names the case, as the last resort
     distinctive_names: re.Pattern[str] | None = None
-    words: str = ""
+    words: str = ""  # how predictions are named, for messages [from the templates]
 
     def recognises(self, names: SubmissionNames) -> bool:
         """Whether a submission with these names was made for this layout; bare names do not count."""
@@ -148,17 +139,12 @@ class Unmatched:
 
 @dataclass(frozen=True, kw_only=True)
 class Candidate:
-    """One file, job or entry of a case.
+    """One file, job or entry of a case."""
 
-    where    what it is a part of, as messages name it: the file itself, or its folder
-    part     the step, or the name of the array, "" where a case has one file
-    source   None where it will not be opened; `refusal` then says why
-    """
-
-    where: str
+    where: str  # what it is a part of, as messages name it: the file itself, or its folder
     label: str
-    part: str
-    source: Source | None
+    part: str  # the step, or the name of the array, "" where a case has one file
+    source: Source | None  # None where it will not be opened; `refusal` then says why
     refusal: str | None = None
 
 

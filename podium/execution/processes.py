@@ -47,8 +47,7 @@ _DEATHS_WITHOUT_A_CASE = 50
 # A worker that the main process no longer needs ends by itself; one that it interrupts is killed.
 _HANDLERS = {signal.SIGINT: signal.SIG_IGN, signal.SIGTERM: signal.SIG_DFL, signal.SIGHUP: signal.SIG_DFL}
 
-CASE_TIMEOUT_SECONDS = 600.0
-"""The time limit of one case, unless a command says otherwise."""
+CASE_TIMEOUT_SECONDS = 600.0  # the time limit of one case, unless a command says otherwise
 
 
 @dataclass(frozen=True, kw_only=True)

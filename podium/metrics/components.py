@@ -48,12 +48,8 @@ class SparseComponents(Components):
     """Few voxels in a large volume: each with its component."""
 
     shape: tuple[int, ...]
-    places: Places
-    """Flat indices of all voxels, ascending."""
-
-    labels: NDArray[np.int64]
-    """The component's number, for every one of these voxels."""
-
+    places: Places  # flat indices of all voxels, ascending
+    labels: NDArray[np.int64]  # the component's number, for every one of these voxels
     count: int
 
     def labels_at(self, places: Places) -> NDArray[np.int64]:
@@ -70,8 +66,7 @@ class SparseComponents(Components):
 class Lesions(SparseComponents):
     """A reference as its lesions, numbered from 1 in the order of `ids`."""
 
-    ids: NDArray[np.int64]
-    """What a lesion is called: its integer in an instance map, else its number."""
+    ids: NDArray[np.int64]  # what a lesion is called: its integer in an instance map, else its number
 
     @cached_property
     def voxels(self) -> NDArray[np.int64]:
@@ -128,9 +123,7 @@ class Overlap:
     lesions: Lesions
     component_count: int
     predicted_voxels: int
-    touching_voxels: int
-    """Size of all components that share a voxel with any lesion."""
-
+    touching_voxels: int  # size of all components that share a voxel with any lesion
     lesion: NDArray[np.int64]
     component: NDArray[np.int64]
     shared: NDArray[np.int64]

@@ -61,23 +61,19 @@ class Figure:
 class Metric(Figure):
     """One figure of every case.
 
-    name       dotted path in a result row's `metrics`
-    of         the values that it is computed from, of kinds that have several
-    worst      the value that ranking gives to a team without one
     mean, std, median, count   where mean, population standard deviation, median and number of defined values are
                                below `aggregates`; "" for nowhere. By default `<name>.mean` and `<name>.std` alone
-    mean_title  of the mean's column, where the title would not distinguish it from another figure's
     undefined_when  when the references leave all cases without a value, as in "has no value ...". There is then no mean
     """
 
-    name: str
-    worst: float
-    of: frozenset[str] = frozenset()
+    name: str  # dotted path in a result row's `metrics`
+    worst: float  # the value that ranking gives to a team without one
+    of: frozenset[str] = frozenset()  # the values that it is computed from, of kinds that have several
     mean: str | None = None
     std: str | None = None
     median: str = ""
     count: str = ""
-    mean_title: str = ""
+    mean_title: str = ""  # of the mean's column, where the title would not distinguish it from another figure's
     undefined_when: str = ""
 
     def __post_init__(self) -> None:
@@ -198,16 +194,13 @@ class CohortMetric(GivenFigure):
     there. A figure without a value is not published.
 
     exact      exact(rows): what is published, where a package of the field computes it; None where `compute` does
-    facts      where rows keep what it is computed from; {} in a case that has no reference of the value
-    whole      it counts something: published as an integer
-    defined    path below `aggregates` of 1 if it has a value, else 0
     """
 
     compute: Callable[[Sequence[Figures], Resamples], Floats]
     exact: Callable[[Sequence[Figures]], float | None] | None = None
-    facts: str = ""
-    whole: bool = False
-    defined: str = ""
+    facts: str = ""  # where rows keep what it is computed from; {} in a case that has no reference of the value
+    whole: bool = False  # it counts something: published as an integer
+    defined: str = ""  # path below `aggregates` of 1 if it has a value, else 0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -228,16 +221,11 @@ class Formula(GivenFigure):
 
 @dataclass(frozen=True, kw_only=True)
 class NamedFigure(GivenFigure):
-    """A figure below `aggregates` as others name it.
+    """A figure below `aggregates` as others name it."""
 
-    worst_value  the worst value where it is not an end of the range
-    error_path   the path of its spread
-    judges       False where it says nothing about quality: a spread, a count, a fact
-    """
-
-    worst_value: float | None = None
-    error_path: str = ""
-    judges: bool = True
+    worst_value: float | None = None  # the worst value where it is not an end of the range
+    error_path: str = ""  # the path of its spread
+    judges: bool = True  # False where it says nothing about quality: a spread, a count, a fact
 
     @property
     def worst(self) -> float:
@@ -248,33 +236,27 @@ class NamedFigure(GivenFigure):
 class Scoreboard(Generic[CaseT]):
     """Every figure of a challenge, and which of them the leaderboard shows.
 
-    offline_metrics  per-case figures that offline tools add to the rows, for ranking
     tables           facts of all cases together that no score is made of, such as a confusion matrix
     facts            where rows keep what figures of all cases are made of, with the value that it is of
-    given            figures that do not come from the cases
-    leaderboard      paths in the order of the columns, the score that teams are ranked by first
     offline          figures that offline tools add: no live leaderboard has them, the final table does
-    headline         those that make a short table
-    ranked           where there are several, teams are ordered by the mean of their positions in these
-    quantiles        paths of quantiles of per-case figures that the tables name, such as `tre.q70`
     titles           of figures that have no declaration of their own, such as a median, by path
     groupings        in how many ways the cases are grouped: every figure of the cases then has one per group, and where
                      there is one way, the mean over these
     """
 
     metrics: Sequence[CaseMetric[CaseT]]
-    offline_metrics: Sequence[Metric] = ()
+    offline_metrics: Sequence[Metric] = ()  # per-case figures that offline tools add to the rows, for ranking
     curves: Sequence[Curve] = ()
     cohort_metrics: Sequence[CohortMetric] = ()
     tables: Mapping[str, Callable[[Sequence[Figures]], Figures]] = field(default_factory=dict)
     facts: Mapping[str, str] = field(default_factory=dict)
-    given: Sequence[GivenFigure] = ()
+    given: Sequence[GivenFigure] = ()  # figures that do not come from the cases
     formulas: Sequence[Formula] = ()
-    leaderboard: Sequence[str]
+    leaderboard: Sequence[str]  # paths in the order of the columns, the score that teams are ranked by first
     offline: Sequence[GivenFigure] = ()
-    headline: Sequence[str] = ()
-    ranked: Sequence[str] = ()
-    quantiles: Sequence[str] = ()
+    headline: Sequence[str] = ()  # those that make a short table
+    ranked: Sequence[str] = ()  # where there are several, teams are ordered by the mean of their positions in these
+    quantiles: Sequence[str] = ()  # paths of quantiles of per-case figures that the tables name, such as `tre.q70`
     titles: Mapping[str, str] = field(default_factory=dict)
     groupings: int = 0
 

@@ -37,12 +37,9 @@ Repeats = Literal["false_positive", "ignore"]
 """What a candidate is that reaches only references that others have taken: a false positive (evalutils, MIDOG), or
 neither right nor wrong (LUNA16)."""
 CountedFigure = Literal["tp", "fp", "fn", "f1", "precision", "recall"]
-FROC_RATES = (1 / 8, 1 / 4, 1 / 2, 1.0, 2.0, 4.0, 8.0)
-"""False positives per case at which LUNA16 reads the sensitivity."""
-MAX_CANDIDATES = 1000
-"""A map full of specks must not fill metrics.json."""
-SAME_PLACE = 1e-3
-"""Two flat boxes are in one plane if they are at most this far apart, in the unit of the coordinates."""
+FROC_RATES = (1 / 8, 1 / 4, 1 / 2, 1.0, 2.0, 4.0, 8.0)  # false positives per case at which LUNA16 reads the sensitivity
+MAX_CANDIDATES = 1000  # a map full of specks must not fill metrics.json
+SAME_PLACE = 1e-3  # two flat boxes are in one plane if they are at most this far apart, in the unit of the coordinates
 _ROUNDED = 1 + 1e-12  # 100 x 0.29 is a little less than 29
 _AT_A_TIME = 1024  # candidates whose neighbours are kept at once
 _SLAB_VOXELS = 1 << 22
@@ -271,11 +268,8 @@ class Candidates:
 
     case: NDArray[np.int64]
     hit: NDArray[np.bool_]
-    probability: Floats
-    """NaN where a prediction has none."""
-
-    references: NDArray[np.int64]
-    """Number of findings of every case."""
+    probability: Floats  # NaN where a prediction has none
+    references: NDArray[np.int64]  # number of findings of every case
 
     @classmethod
     def of(cls, cases: Sequence[Figures]) -> "Candidates":

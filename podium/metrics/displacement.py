@@ -22,9 +22,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from podium.metrics import Floats
 
-ERRORS = ("gpe", "gle", "lpe", "lle")
-"""Global and local error over pixels and over landmarks, mm."""
-
+ERRORS = ("gpe", "gle", "lpe", "lle")  # global and local error over pixels and over landmarks, mm
 CATEGORIES: Mapping[str, tuple[str, str]] = {
     "global_score": ("gpe", "gle"),
     "local_score": ("lpe", "lle"),

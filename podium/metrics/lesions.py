@@ -95,20 +95,13 @@ class LesionMatches:
 
     overlap: Overlap
     components: Lesions
-    lesion: Numbers
-    """With `component`: the matched pairs, as numbers from 1."""
-
+    lesion: Numbers  # with `component`: the matched pairs, as numbers from 1
     component: Numbers
-    counted_lesions: NDArray[np.bool_]
-    """Whether each lesion is large enough to count."""
-
-    wrong_components: NDArray[np.bool_]
-    """Whether each component is a false positive."""
-
+    counted_lesions: NDArray[np.bool_]  # whether each lesion is large enough to count
+    wrong_components: NDArray[np.bool_]  # whether each component is a false positive
     counted_components: NDArray[np.bool_]
     spacing_mm: tuple[float, ...]
-    planar: bool
-    """Whether the masks were 2-D; they are kept with a first axis of length 1."""
+    planar: bool  # whether the masks were 2-D; they are kept with a first axis of length 1
 
     @cached_property
     def counts(self) -> Detections:

@@ -126,11 +126,7 @@ class Region:
 
 
 def find_regions(
-    *,
-    prediction: Labels,
-    reference: Labels,
-    regions: Mapping[str, frozenset[int]],
-    ignore: int | None = None,
+    *, prediction: Labels, reference: Labels, regions: Mapping[str, frozenset[int]], ignore: int | None = None
 ) -> dict[str, Region]:
     """Every named region with its box, in the order of `regions`. The images are 2-D or 3-D and of one shape.
 

@@ -58,9 +58,7 @@ class SurfaceDistances:
     """The distances of two boundaries from each other, in the unit of the spacing. Only NSD is defined for empty masks:
     for the other figures, neither mask may be empty."""
 
-    prediction: DirectedDistances
-    """From the prediction's boundary to the reference's."""
-
+    prediction: DirectedDistances  # from the prediction's boundary to the reference's
     reference: DirectedDistances
 
     def nsd(self, tolerance: float) -> float:
@@ -135,14 +133,9 @@ def diagonal_mm(*, shape: Sequence[int], spacing_mm: Sequence[float]) -> float:
 class Boundary:
     """The elements of one mask's boundary, on a grid that both masks share."""
 
-    shape: tuple[int, ...]
-    """Of the grid of elements: the voxels, or the corners between voxels."""
-
-    places: NDArray[np.int64]
-    """Flat indices into the grid, ascending."""
-
-    weights: Floats | None = None
-    """Area of every element in mm² (length in mm in 2-D); None where all count the same."""
+    shape: tuple[int, ...]  # of the grid of elements: the voxels, or the corners between voxels
+    places: NDArray[np.int64]  # flat indices into the grid, ascending
+    weights: Floats | None = None  # area of every element in mm² (length in mm in 2-D); None where all count the same
 
     def coordinates(self) -> NDArray[np.int64]:
         """One row per element, in the axes' order."""

@@ -85,10 +85,7 @@ def count_ngrams(*, candidate: Sequence[str], reference: Sequence[str], least_to
         matches.append((found & wanted).total())
         totals.append(max(least_total, len(candidate) - order + 1))
     return NgramCounts(
-        matches=tuple(matches),
-        totals=tuple(totals),
-        candidate_tokens=len(candidate),
-        reference_tokens=len(reference),
+        matches=tuple(matches), totals=tuple(totals), candidate_tokens=len(candidate), reference_tokens=len(reference)
     )
 
 

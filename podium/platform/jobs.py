@@ -233,20 +233,13 @@ def case_of(name: str) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class Runtime:
-    """How long a submission took, as far as it is known.
+    """How long a submission took, as far as it is known."""
 
-    total_seconds  of everything, where that alone was given
-    by_case        of the cases whose time is known
-    jobs           how many jobs each clock measured
-    problem        what is wrong with the times, if anything
-    warning        what is not wrong, but may cost points or be unfair
-    """
-
-    total_seconds: float | None = None
-    by_case: Mapping[str, float] = field(default_factory=dict)
-    jobs: Mapping[Clock, int] = field(default_factory=dict)
-    problem: str | None = None
-    warning: str | None = None
+    total_seconds: float | None = None  # of everything, where that alone was given
+    by_case: Mapping[str, float] = field(default_factory=dict)  # of the cases whose time is known
+    jobs: Mapping[Clock, int] = field(default_factory=dict)  # how many jobs each clock measured
+    problem: str | None = None  # what is wrong with the times, if anything
+    warning: str | None = None  # what is not wrong, but may cost points or be unfair
 
     def seconds_of(self, cases: Iterable[str]) -> float | None:
         """The sum over these cases, or the total where no single case was timed. None where it is not known for all of

@@ -12,19 +12,16 @@ from podium.metrics.declaration import GROUP_MEAN, Direction, GivenFigure, Named
 class Column:
     """One figure below `aggregates`.
 
-    error_path  the path of its spread, which is shown beside it
-    headline    it is part of a short table
     ranked      where columns besides the first are ranked, teams are ordered by the mean of their positions in those
-    known_path  the path of a figure that is 0 where this one is unknown, if there is one
     """
 
     path: str
     title: str
     direction: Direction
-    error_path: str | None = None
-    headline: bool = False
+    error_path: str | None = None  # the path of its spread, which is shown beside it
+    headline: bool = False  # it is part of a short table
     ranked: bool = False
-    known_path: str = ""
+    known_path: str = ""  # the path of a figure that is 0 where this one is unknown, if there is one
 
     @property
     def order(self) -> str:

@@ -26,9 +26,7 @@ from podium.readers.text import Row, read_json, read_rows
 LIMIT_BYTES = 50_000_000
 MAX_ANNOTATIONS = 200_000
 MAX_CONTAINERS = 6 * MAX_ANNOTATIONS + 100  # a box is an object and a list of four lists
-FARTHEST = 1e9
-"""Coordinates beyond this are not in any image, and their squares would overflow."""
-
+FARTHEST = 1e9  # coordinates beyond this are not in any image, and their squares would overflow
 _LONGEST_NAME = 1000
 _ROUNDING = 0.01  # of a box's longest side, by which corners may miss each other
 
@@ -66,15 +64,12 @@ class AnnotationKind:
     one: str
     list_key: str
     key: str
-    sides: tuple[int, ...]
-    """The shape of an array of them after the first axis, in 3-D."""
-
+    sides: tuple[int, ...]  # the shape of an array of them after the first axis, in 3-D
     parse: Callable[[Any, str], Coordinates]
     columns: tuple[str, ...]
     optional: tuple[str, ...]
     parse_row: Callable[[Row, str], Coordinates]
-    by_centre: bool = False
-    """Whether the columns are centre and size, not the corners."""
+    by_centre: bool = False  # whether the columns are centre and size, not the corners
 
     def read(self, file: SafeFile) -> Annotations:
         """Those of one case, from JSON or CSV."""

@@ -32,8 +32,7 @@ MAX_RATIO = 1_100
 """Deflate shrinks data at most 1,032 times, and empty masks approach that: only an archive that uses its bytes twice
 exceeds this bound. Honest but huge archives are stopped by their total size."""
 
-RATIO_FREE_BYTES = 64 * 1024 * 1024
-"""Up to this size the ratio is not checked."""
+RATIO_FREE_BYTES = 64 * 1024 * 1024  # up to this size the ratio is not checked
 
 STORED, DEFLATED = zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED
 ENCRYPTED_FLAGS = 0x1 | 0x40 | 0x2000
@@ -57,11 +56,7 @@ EXTENDED = (tarfile.XHDTYPE, tarfile.SOLARIS_XHDTYPE, tarfile.XGLTYPE, *LONG_NAM
 
 
 def extract_archive(
-    file: SafeFile,
-    destination: Path,
-    *,
-    max_bytes: int = MAX_BYTES,
-    max_files: int = MAX_FILES,
+    file: SafeFile, destination: Path, *, max_bytes: int = MAX_BYTES, max_files: int = MAX_FILES
 ) -> tuple[tuple[str, str], ...]:
     """Unpack `file` into the new or empty folder `destination`: regular files (mode 0600) and folders, nothing else.
 
@@ -111,8 +106,7 @@ class Members:
     destination: Path | None = None
     total_bytes: int = 0
     members: int = 0
-    kinds: dict[tuple[str, ...], str] = field(default_factory=dict)
-    """'file' or 'folder' for every path so far."""
+    kinds: dict[tuple[str, ...], str] = field(default_factory=dict)  # 'file' or 'folder' for every path so far
     refused: list[tuple[str, str]] = field(default_factory=list)
     """(name, reason) of links, special files and names that cannot be shown; only these are left out."""
 
@@ -408,8 +402,7 @@ def read_tar(file: SafeFile, target: Members, *, gzipped: bool) -> None:
 class _TarStream(BlockReader):
     """An archive, read by exact counts of bytes."""
 
-    extended_bytes = 0
-    """Of all extended headers so far: they produce no file, so nothing else limits them."""
+    extended_bytes = 0  # of all extended headers so far: they produce no file, so nothing else limits them
 
     def parts(self, count: int) -> Iterator[memoryview]:
         for part in super().parts(count):

@@ -106,8 +106,7 @@ class FileListing:
     """What is below a folder: files that may be read, and what was found but will not be opened."""
 
     files: tuple[SafeFile, ...]
-    refused: tuple[tuple[str, str], ...]
-    """(name, reason) of links, special files and files whose name cannot be shown."""
+    refused: tuple[tuple[str, str], ...]  # (name, reason) of links, special files and files whose name cannot be shown
 
 
 def list_files(root: Path, *, trusted: bool = False) -> FileListing:

@@ -19,9 +19,7 @@ from podium.readers.files import SafeFile
 from podium.readers.formats.headers import with_crosses
 from podium.readers.inflate import crc32_combine
 
-SPAN_BYTES = 128 * 1024 * 1024
-"""What one thread reads before it takes the next piece of work."""
-
+SPAN_BYTES = 128 * 1024 * 1024  # what one thread reads before it takes the next piece of work
 HUGE_PAGES_BYTES = 1 << 22
 """NumPy asks the kernel for huge pages for arrays from this size on; copying into those takes less time."""
 

@@ -31,9 +31,7 @@ FILTERS: tuple[list[int], ...] = ([], [SHUFFLE], [DEFLATE], [SHUFFLE, DEFLATE])
 
 MAX_CHUNKS = 200_000
 MAX_CELL_BYTES = 128 * 1024 * 1024
-CHUNK_SLACK = 1024 * 1024
-"""A growable dataset may have chunks larger than itself; up to this size that is accepted."""
-
+CHUNK_SLACK = 1024 * 1024  # a growable dataset may have chunks larger than itself; up to this size that is accepted
 OTHER_KINDS = ("STRING", "COMPOUND", "COMPLEX", "VLEN", "REFERENCE", "OPAQUE", "ENUM", "ARRAY", "BITFIELD", "TIME")
 """The classes of h5py.h5t that are not numbers."""
 
@@ -53,13 +51,9 @@ def damage_refused(file: SafeFile) -> Iterator[None]:
 class ChunkTable:
     """Where the chunks of a dataset are in its file, and how they are unpacked."""
 
-    chunk: tuple[int, ...]
-    """The shape of every chunk."""
-
+    chunk: tuple[int, ...]  # the shape of every chunk
     filters: tuple[int, ...]
-    fill: bytes
-    """One value, as it is stored: the values of a chunk that was never written."""
-
+    fill: bytes  # one value, as it is stored: the values of a chunk that was never written
     places: NDArray[np.int64]
     """One row per stored chunk: its start along every axis, its offset, its bytes, and the filters skipped (bits)."""
 

@@ -26,9 +26,7 @@ else:
 
 BLOCK = 1 << 20
 GZIP_MAGIC = b"\x1f\x8b"
-GZIP, ZLIB, RAW = 31, 15, -15
-"""zlib's window codes: which header and checksum wrap a stream."""
-
+GZIP, ZLIB, RAW = 31, 15, -15  # zlib's window codes: which header and checksum wrap a stream
 _READ_FOR_A_START = 1 << 16
 _SHORT_BYTES = 24 * 1024
 

@@ -24,16 +24,12 @@ from podium.readers.files import SafeFile, escape_for_display
 
 JSON_BYTES = 1_000_000
 MAX_DEPTH = 32
-MAX_CONTAINERS = 500_000
-"""Lists and objects in one file: a few bytes of text each, but sixty and more of memory."""
-
+MAX_CONTAINERS = 500_000  # lists and objects in one file: a few bytes of text each, but sixty and more of memory
 TABLE_BYTES = 100_000_000
 JSON_TABLE_BYTES = 20_000_000
 MAX_ROWS = 1_000_000
 MAX_COLUMNS = 1_000
-LONGEST_CELL = 100_000
-"""Characters in a cell: enough for a report, not for a file within the file."""
-
+LONGEST_CELL = 100_000  # characters in a cell: enough for a report, not for a file within the file
 _COMPARED = 100  # columns that could be meant by a missing one
 _DELIMITER = re.compile(r"[,;\t]")
 _HEADER_BYTES = 1 << 16
@@ -116,12 +112,7 @@ def read_json(
 
 
 def parse_json(
-    text: bytes,
-    *,
-    name: str,
-    max_depth: int = MAX_DEPTH,
-    max_containers: int = MAX_CONTAINERS,
-    lenient: bool = False,
+    text: bytes, *, name: str, max_depth: int = MAX_DEPTH, max_containers: int = MAX_CONTAINERS, lenient: bool = False
 ) -> Any:
     """The value in `text`, UTF-8 with or without a byte order mark; messages call it `name`.
 
@@ -201,8 +192,7 @@ class _RowSource:
     label: str
     counted: Literal["line", "entry"]
     columns: Mapping[str, int]
-    lacking: Mapping[str, str]
-    """Columns that the table does not have although it should, each with a sentence."""
+    lacking: Mapping[str, str]  # columns that the table does not have although it should, each with a sentence
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -210,9 +200,7 @@ class Row:
     """The wanted cells of one row: text in CSV, any value in JSON. Cells are validated on access."""
 
     source: _RowSource
-    line: int
-    """The line in CSV, in JSON the number of the entry, both from 1."""
-
+    line: int  # the line in CSV, in JSON the number of the entry, both from 1
     cells: tuple[Any, ...]
 
     @property
@@ -273,11 +261,8 @@ class CaseRows:
 
     label: str
     rows: Mapping[str, Sequence[Row]]
-    broken: Mapping[str, str]
-    """Cases with a row that cannot be read, and why."""
-
-    notes: Sequence[str]
-    """Messages about rows that belong to no case."""
+    broken: Mapping[str, str]  # cases with a row that cannot be read, and why
+    notes: Sequence[str]  # messages about rows that belong to no case
 
     def rows_of(self, case: str) -> Sequence[Row]:
         """All rows of a case, none where the file does not name it; refused where one of them is broken."""

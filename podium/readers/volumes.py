@@ -28,9 +28,7 @@ from podium.readers.images import (
 )
 
 LARGEST_LABEL = 2**32 - 1
-FEW_VOXELS = 1 << 22
-"""Up to this many voxels are kept alone: more than any lesion mask has, and little memory."""
-
+FEW_VOXELS = 1 << 22  # up to this many voxels are kept alone: more than any lesion mask has, and little memory
 _WORD_BYTES = 8
 _SPARSE_SHARE = 0.1  # of a block: up to here, values are picked out of it
 
@@ -49,8 +47,7 @@ class Volume:
 
     shape: Shape
     geometry: Geometry
-    content: Voxels | NDArray[Any]
-    """Its voxels, where these were requested and are few, else a label for every place."""
+    content: Voxels | NDArray[Any]  # its voxels, where these were requested and are few, else a label for every place
 
     @property
     def voxels(self) -> Voxels | None:

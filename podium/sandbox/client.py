@@ -53,12 +53,8 @@ from podium.sandbox.wire import (
 )
 from podium.sandbox.zygote import NO_PACKAGE
 
-Isolation = Literal["full", "best"]
-"""Whether an evaluation needs every layer, or takes those that the kernel has."""
-
-ZYGOTE_IMPORT = "from podium.sandbox.zygote import begin"
-"""The first line of a zygote's program."""
-
+Isolation = Literal["full", "best"]  # whether an evaluation needs every layer, or takes those that the kernel has
+ZYGOTE_IMPORT = "from podium.sandbox.zygote import begin"  # the first line of a zygote's program
 LOG = logging.getLogger(__name__)
 _TRIES = 2  # to read a file: memory may have run out because of another case
 _SECONDS_TO_START = 60.0

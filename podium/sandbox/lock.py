@@ -12,6 +12,7 @@ import fcntl
 import mmap
 import os
 import platform
+import re
 import signal
 import struct
 from collections.abc import Callable, Mapping, Sequence
@@ -167,11 +168,7 @@ def refuse_other_calls(program: bytes) -> None:
 
 def filter_program(machine: str) -> bytes:
     """The filter of a machine, one of MACHINES."""
-    program = [
-        _step(_LOAD, _MACHINE_AT),
-        *_return_unless(_AUDIT_ARCH[machine], _KILL),
-        _step(_LOAD, _NUMBER_AT),
-    ]
+    program = [_step(_LOAD, _MACHINE_AT), *_return_unless(_AUDIT_ARCH[machine], _KILL), _step(_LOAD, _NUMBER_AT)]
     if machine == "x86_64":
         program += [_step(_IF_AT_LEAST, _X32_BIT, 0, 1), _step(_RETURN, _KILL)]
     conditions = _conditions()
@@ -229,89 +226,41 @@ def _load(argument: int, *, half: int = 0) -> bytes:
 # The system calls a decoder needs, by machine. Whatever is not here is refused to it.
 #
 # Taken from strace of every reader under this filter; names are the kernel's, numbers those of its tables
-# (arch/x86/entry/syscalls/syscall_64.tbl, include/uapi/asm-generic/unistd.h). None: the machine has no such call.
+# (arch/x86/entry/syscalls/syscall_64.tbl, include/uapi/asm-generic/unistd.h), in the order of MACHINES;
+# -: there is none.
 
 MACHINES = ("x86_64", "aarch64")
 
-_NUMBERS: Mapping[str, tuple[int | None, int | None]] = {
-    # reading what is open, and the one channel to the worker
-    "read": (0, 63),
-    "pread64": (17, 67),
-    "readv": (19, 65),
-    "preadv": (295, 69),
-    "lseek": (8, 62),
-    "write": (1, 64),
-    "writev": (20, 66),
-    "sendto": (44, 206),
-    "recvfrom": (45, 207),
-    "sendmsg": (46, 211),
-    "recvmsg": (47, 212),
-    "poll": (7, None),
-    "ppoll": (271, 73),
-    # opening and looking: answered by `OneFile` where a path is named
-    "open": (2, None),
-    "openat": (257, 56),
-    "close": (3, 57),
-    "dup": (32, 23),
-    "dup2": (33, None),
-    "dup3": (292, 24),
-    "fcntl": (72, 25),
-    "ioctl": (16, 29),
-    "stat": (4, None),
-    "lstat": (6, None),
-    "fstat": (5, 80),
-    "newfstatat": (262, 79),
-    "access": (21, None),
-    "faccessat": (269, 48),
-    "faccessat2": (439, 439),
-    "getcwd": (79, 17),
-    # memory
-    "mmap": (9, 222),
-    "mprotect": (10, 226),
-    "munmap": (11, 215),
-    "mremap": (25, 216),
-    "madvise": (28, 233),
-    "brk": (12, 214),
-    # this process
-    "rt_sigaction": (13, 134),
-    "rt_sigprocmask": (14, 135),
-    "rt_sigreturn": (15, 139),
-    "sigaltstack": (131, 132),
-    "restart_syscall": (219, 128),
-    "getpid": (39, 172),
-    "getppid": (110, 173),
-    "gettid": (186, 178),
-    "getuid": (102, 174),
-    "geteuid": (107, 175),
-    "getgid": (104, 176),
-    "getegid": (108, 177),
-    "prlimit64": (302, 261),
-    "getrusage": (98, 165),
-    "times": (100, 153),
-    "sched_yield": (24, 124),
-    "sched_getaffinity": (204, 123),
-    "futex": (202, 98),
-    "set_robust_list": (273, 99),
-    "rseq": (334, 293),
-    "membarrier": (324, 283),
-    "exit": (60, 93),
-    "exit_group": (231, 94),
-    # the machine
-    "uname": (63, 160),
-    "sysinfo": (99, 179),
-    "getrandom": (318, 278),
-    "gettimeofday": (96, 169),
-    "clock_gettime": (228, 113),
-    "clock_getres": (229, 114),
-    "clock_nanosleep": (230, 115),
-    "nanosleep": (35, 101),
-}
+_CALLS = """
+# reading what is open, and the one channel to the worker
+read 0 63              pread64 17 67          readv 19 65            preadv 295 69          lseek 8 62
+write 1 64             writev 20 66           sendto 44 206          recvfrom 45 207        sendmsg 46 211
+recvmsg 47 212         poll 7 -               ppoll 271 73
+# opening and looking: answered by `OneFile` where a path is named
+open 2 -               openat 257 56          close 3 57             dup 32 23              dup2 33 -
+dup3 292 24            fcntl 72 25            ioctl 16 29            stat 4 -               lstat 6 -
+fstat 5 80             newfstatat 262 79      access 21 -            faccessat 269 48       faccessat2 439 439
+getcwd 79 17
+# memory
+mmap 9 222             mprotect 10 226        munmap 11 215          mremap 25 216          madvise 28 233
+brk 12 214
+# this process
+rt_sigaction 13 134    rt_sigprocmask 14 135  rt_sigreturn 15 139    sigaltstack 131 132    restart_syscall 219 128
+getpid 39 172          getppid 110 173        gettid 186 178         getuid 102 174         geteuid 107 175
+getgid 104 176         getegid 108 177        prlimit64 302 261      getrusage 98 165       times 100 153
+sched_yield 24 124     sched_getaffinity 204 123  futex 202 98           set_robust_list 273 99  rseq 334 293
+membarrier 324 283     exit 60 93             exit_group 231 94
+# the machine
+uname 63 160           sysinfo 99 179         getrandom 318 278      gettimeofday 96 169    clock_gettime 228 113
+clock_getres 229 114   clock_nanosleep 230 115  nanosleep 35 101
+"""
 
 
 def numbers_of(machine: str) -> Mapping[str, int]:
     """The numbers of the calls a decoder needs on `machine`, one of MACHINES."""
-    column = MACHINES.index(machine)
-    return {name: number for name, both in _NUMBERS.items() if (number := both[column]) is not None}
+    words = re.sub("#.*", "", _CALLS).split()
+    calls = zip(words[::3], words[1 + MACHINES.index(machine) :: 3], strict=True)
+    return {name: int(number) for name, number in calls if number != "-"}
 
 
 # System calls that name a path, answered inside the decoder: the kernel carries none of them out.
@@ -321,12 +270,8 @@ def numbers_of(machine: str) -> Mapping[str, int]:
 # one file, which was opened before. Code that has taken over the process may do what it likes with the handler: there
 # is no other file to get.
 
-OPENED = (4, 5, 6)
-"""The file, opened several times: each descriptor has its own position."""
-
-HANDED_OUT = (10, 11, 12)
-"""The numbers under which the libraries get them: above those that other calls hand out first."""
-
+OPENED = (4, 5, 6)  # the file, opened several times: each descriptor has its own position
+HANDED_OUT = (10, 11, 12)  # the numbers under which the libraries get them: above those that other calls hand out first
 ANSWERED_HERE = ("open", "openat", "stat", "lstat", "newfstatat", "access", "faccessat", "faccessat2")
 
 # struct ucontext: where the first four arguments of the call and its result are.

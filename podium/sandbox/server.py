@@ -42,8 +42,7 @@ _LONGEST_TRACE = 4000
 _SAMPLES = Path(__file__).resolve().parent / "samples"  # small files to rehearse with
 _SAMPLE_BYTES = 1 << 20
 
-Content = tuple[Any, NDArray[Any] | None]
-"""What was read: a JSON value, and an array where there is one."""
+Content = tuple[Any, NDArray[Any] | None]  # what was read: a JSON value, and an array where there is one
 
 
 @dataclass

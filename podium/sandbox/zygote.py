@@ -29,9 +29,7 @@ from podium.packages import preload_readers
 from podium.sandbox.lock import OPENED, Lock
 from podium.sandbox.wire import send
 
-NO_PACKAGE = b"none"
-"""Requests a decoder that reports its lock and reads nothing."""
-
+NO_PACKAGE = b"none"  # requests a decoder that reports its lock and reads nothing
 _LONGEST_NAME = 20
 _CHANNEL = _CONTROL = 3
 _LOOK_AGAIN_MS = 20  # whether a killed decoder has ended

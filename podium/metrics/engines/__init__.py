@@ -18,8 +18,7 @@ if TYPE_CHECKING:
     from podium.metrics.engines import monai, native
 
 EngineName = Literal["monai", "native"]
-OWN = "podium"
-"""The package of figures that Podium computes itself."""
+OWN = "podium"  # the package of figures that Podium computes itself
 
 
 class MaskPair(Protocol):

@@ -25,12 +25,8 @@ from podium.readers.inflate import BlockReader
 
 MAGIC = b"\x93NUMPY"
 MAX_HEADER_BYTES = 10_000
-MAX_ARRAY_BYTES = 64 * 1024 * 1024
-"""Of an array that is read as a whole: landmarks and transforms, never a field."""
-
-MAX_MEMBERS = 100
-"""Of a zip file."""
-
+MAX_ARRAY_BYTES = 64 * 1024 * 1024  # of an array that is read as a whole: landmarks and transforms, never a field
+MAX_MEMBERS = 100  # of a zip file
 Read = Callable[[int], bytes]  # the next N bytes, fewer at the end
 
 

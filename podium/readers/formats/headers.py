@@ -21,29 +21,14 @@ from podium.readers.inflate import BadStreamError, pieces, unpacked
 class ImageHeader:
     """The declared image. All formats are single-channel, real-valued, 2-D or 3-D: anything else was refused."""
 
-    shape: tuple[int, ...]
-    """In numpy order: (rows, columns) or (slices, rows, columns)."""
-
-    pixel_bytes: int
-    """Bytes of a pixel in the file."""
-
-    dtype: str | None = None
-    """NumPy's name of a stored pixel (`<f4`); None where the library reads the pixels."""
-
-    scaling: tuple[float, float] | None = None
-    """Slope and intercept, where the values are not the stored ones."""
-
-    content_offset: int = 0
-    """Where in the file the content begins that is read, or unpacked, for the pixels."""
-
-    is_compressed: bool = False
-    """Whether the content is a gzip file or a zlib stream."""
-
-    data_offset: int = 0
-    """Where in the unpacked content the pixels begin."""
-
-    trailing_bytes: int = 0
-    """How many bytes may follow the pixels."""
+    shape: tuple[int, ...]  # in numpy order: (rows, columns) or (slices, rows, columns)
+    pixel_bytes: int  # bytes of a pixel in the file
+    dtype: str | None = None  # NumPy's name of a stored pixel (`<f4`); None where the library reads the pixels
+    scaling: tuple[float, float] | None = None  # slope and intercept, where the values are not the stored ones
+    content_offset: int = 0  # where in the file the content begins that is read, or unpacked, for the pixels
+    is_compressed: bool = False  # whether the content is a gzip file or a zlib stream
+    data_offset: int = 0  # where in the unpacked content the pixels begin
+    trailing_bytes: int = 0  # how many bytes may follow the pixels
 
     @property
     def data_bytes(self) -> int:
@@ -95,26 +80,15 @@ def check_channels(file: SafeFile, channels: int) -> None:
 class ImageFormat:
     """One accepted format. Each module of an image format defines its own; `IMAGE_FORMATS` lists them."""
 
-    name: str
-    """As messages write it."""
-
-    endings: tuple[str, ...]
-    """Of file names, in lower case."""
-
-    image_io: str
-    """SimpleITK's name of the one reader that may open the file."""
-
-    matches: Callable[[bytes], bool]
-    """Whether a file that begins with these bytes has this format."""
-
+    name: str  # as messages write it
+    endings: tuple[str, ...]  # of file names, in lower case
+    image_io: str  # SimpleITK's name of the one reader that may open the file
+    matches: Callable[[bytes], bool]  # whether a file that begins with these bytes has this format
     read_header: Callable[[SafeFile], ImageHeader]
     """The declared image; anything the library could understand differently is refused."""
 
-    gzipped: bool = False
-    """Whether the whole file is gzipped; `matches` is then given the first unpacked bytes."""
-
-    has_geometry: bool = False
-    """Whether the format stores the position of a volume in space."""
+    gzipped: bool = False  # whether the whole file is gzipped; `matches` is then given the first unpacked bytes
+    has_geometry: bool = False  # whether the format stores the position of a volume in space
 
 
 def pixel_values(file: SafeFile, header: ImageHeader) -> Iterator[NDArray[Any]]:

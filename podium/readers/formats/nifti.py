@@ -19,21 +19,8 @@ from podium.readers.inflate import unpacked_start
 HEADER_BYTES = 348
 FIRST_DATA_OFFSET = 352
 MAX_DATA_OFFSET = 16 * 1024 * 1024
-TRAILING_BYTES = 4096
-"""Some tools pad their files."""
-
-PIXEL_TYPES = {
-    2: "u1",
-    4: "i2",
-    8: "i4",
-    16: "f4",
-    64: "f8",
-    256: "i1",
-    512: "u2",
-    768: "u4",
-    1024: "i8",
-    1280: "u8",
-}
+TRAILING_BYTES = 4096  # some tools pad their files
+PIXEL_TYPES = {2: "u1", 4: "i2", 8: "i4", 16: "f4", 64: "f8", 256: "i1", 512: "u2", 768: "u4", 1024: "i8", 1280: "u8"}
 """The last character is the number of bytes."""
 STARTS = tuple(struct.pack(order + "i", size) for order in "<>" for size in (HEADER_BYTES, 540))
 """The size of a NIfTI-1, Analyze or NIfTI-2 header, in either byte order."""

@@ -29,8 +29,7 @@ DEFAULTS = {SUBFILE: 0, BITS: 1, COMPRESSION: 1, PHOTOMETRIC: -1, ORIENTATION: 1
 INTERESTING = frozenset((*DEFAULTS, WIDTH, HEIGHT, TILE_WIDTH, TILE_LENGTH))
 INTEGER_TYPES = {1: "B", 3: "H", 4: "I", 16: "Q"}
 
-LOSSLESS = (1, 5, 8, 32946, 32773)
-"""None, LZW, deflate in both its codes, PackBits."""
+LOSSLESS = (1, 5, 8, 32946, 32773)  # None, LZW, deflate in both its codes, PackBits
 
 UNSIGNED, SIGNED, FLOAT = 1, 2, 3
 PIXEL_BYTES = {(bits, kind): bits // 8 for bits in (8, 16, 32) for kind in (UNSIGNED, SIGNED)} | {(32, FLOAT): 4}

@@ -38,30 +38,20 @@ class Proportion:
 
 @dataclass(frozen=True, kw_only=True)
 class RaterFigures:
-    """votes, repeats      votes cast; how many of these were repeats
-    unjudged            of the votes: "cannot judge"; every other figure leaves these out
-    ties                of the votes, both good and both bad
-    left                of the decided votes
-    consistent          repeats answered with the same method, or tie, as the first time
-    agreeing            matchups that others judged too: answers like theirs, each other rater counted by itself
-    kappa               Cohen's kappa with each other rater, mean weighted by shared matchups; None where undefined
-    with_order          decided votes for the method that is higher in the Bradley-Terry order of all other raters
-    median_seconds      between a vote and the next; None below two votes
-    remarks             conspicuous patterns, as phrases
-    """
+    """How one rater voted; `repeats` of the `votes` were repeats."""
 
     rater: str
     votes: int
     repeats: int
-    unjudged: int
-    ties: Proportion
-    left: Proportion
-    consistent: Proportion
-    agreeing: Proportion
-    kappa: float | None
-    with_order: Proportion
-    median_seconds: float | None
-    remarks: tuple[str, ...]
+    unjudged: int  # of the votes: "cannot judge"; every other figure leaves these out
+    ties: Proportion  # of the votes, both good and both bad
+    left: Proportion  # of the decided votes
+    consistent: Proportion  # repeats answered with the same method, or tie, as the first time
+    agreeing: Proportion  # matchups that others judged too: answers like theirs, each other rater counted by itself
+    kappa: float | None  # Cohen's kappa with each other rater, mean weighted by shared matchups; None where undefined
+    with_order: Proportion  # decided votes for the method that is higher in the Bradley-Terry order of all other raters
+    median_seconds: float | None  # between a vote and the next; None below two votes
+    remarks: tuple[str, ...]  # conspicuous patterns, as phrases
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -228,18 +218,14 @@ class OneRater:
 
 @dataclass(frozen=True, kw_only=True)
 class ArenaAgreement:
-    """krippendorff_alpha  over raters, nominal; None where nothing can disagree
-    shared_matchups     judged by two raters or more, which is all that alpha sees
-    chose_left_p        two-sided exact binomial test against a fair coin
-    raters              in the order of their first vote
-    """
+    """How far all raters agree."""
 
-    krippendorff_alpha: float | None
-    shared_matchups: int
+    krippendorff_alpha: float | None  # over raters, nominal; None where nothing can disagree
+    shared_matchups: int  # judged by two raters or more, which is all that alpha sees
     same_on_repeats: Proportion
     chose_left: Proportion
-    chose_left_p: float
-    raters: tuple[OneRater, ...]
+    chose_left_p: float  # two-sided exact binomial test against a fair coin
+    raters: tuple[OneRater, ...]  # in the order of their first vote
 
 
 def arena_agreement(ballots: Sequence[Ballot], methods: Sequence[str]) -> ArenaAgreement:

@@ -29,15 +29,11 @@ _TOLERANCE = 1e-9
 
 @dataclass(frozen=True, kw_only=True)
 class PairCounts:
-    """Rows and columns in the order of `methods`.
-
-    wins  [i, j]: votes in which i was preferred to j
-    ties  [i, j] = [j, i]: votes that called them equal
-    """
+    """Rows and columns in the order of `methods`."""
 
     methods: tuple[str, ...]
-    wins: NDArray[np.int64]
-    ties: NDArray[np.int64]
+    wins: NDArray[np.int64]  # [i, j]: votes in which i was preferred to j
+    ties: NDArray[np.int64]  # [i, j] = [j, i]: votes that called them equal
 
     def __sub__(self, some: "PairCounts") -> "PairCounts":
         """Without `some` of the votes, over the same methods."""

@@ -21,36 +21,29 @@ DEFAULT_REASONS = ("missed finding", "invented finding", "wrong side", "unclear 
 class ArenaSettings(BaseModel):
     """The rules of one arena. `init` writes them; ratings and the stop rule read them.
 
-    seed                of the pairing, the permutations and the bootstrap
-    url                 where raters reach the server; invitations are printed with it
-    matchups_per_rater  how many a rater is asked for, the repeats among them
-    repeat_share        of these, shown again with the sides swapped
     votes_per_minute    of one rater, skips and undos included: a script with a rater's link must not flood the arena
     practice_matchups   shown before the first vote and counted nowhere; taken from matchups that are not in the list
     reasons             tags that a rater may add to an answer
     window_presets      buttons of the viewer: the values shown black and white, such as bone = [-500, 1300]
     instructions        of the organiser, shown before the first matchup; a blank line starts a new paragraph
-    k_factor            of Elo
-    permutations        over which the order-free Elo is averaged
-    bootstraps          replicates over cases and raters, for the intervals
     min_votes_per_pair, min_votes, window, epsilon_points
                         the stop rule; repeats do not count
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    seed: Annotated[int, Field(ge=0)] = 0
-    url: str = "http://localhost:8000"
-    matchups_per_rater: AtLeastOne = 60
-    repeat_share: Annotated[float, Field(ge=0, lt=0.5)] = 0.05
+    seed: Annotated[int, Field(ge=0)] = 0  # of the pairing, the permutations and the bootstrap
+    url: str = "http://localhost:8000"  # where raters reach the server; invitations are printed with it
+    matchups_per_rater: AtLeastOne = 60  # how many a rater is asked for, the repeats among them
+    repeat_share: Annotated[float, Field(ge=0, lt=0.5)] = 0.05  # of these, shown again with the sides swapped
     votes_per_minute: AtLeastOne = 30
     practice_matchups: Annotated[int, Field(ge=0, le=10)] = 3
     reasons: Annotated[tuple[Reason, ...], Field(max_length=MOST_REASONS)] = DEFAULT_REASONS
     window_presets: dict[PresetName, tuple[float, float]] = DEFAULT_PRESETS
     instructions: Annotated[str, Field(max_length=10_000)] = ""
-    k_factor: Annotated[float, Field(gt=0)] = 4.0
-    permutations: AtLeastOne = 4000
-    bootstraps: AtLeastOne = 10_000
+    k_factor: Annotated[float, Field(gt=0)] = 4.0  # of Elo
+    permutations: AtLeastOne = 4000  # over which the order-free Elo is averaged
+    bootstraps: AtLeastOne = 10_000  # replicates over cases and raters, for the intervals
     confidence: Annotated[float, Field(gt=0, lt=1)] = 0.95
     min_votes_per_pair: AtLeastOne = 10
     min_votes: AtLeastOne = 100

@@ -17,17 +17,17 @@ VOTES_BETWEEN_CHECKS = 10
 
 @dataclass(frozen=True, kw_only=True)
 class Scenario:
-    """gap_points          between each team and the next in the true order: 400 are odds of 10 to 1
-    tie_share           share of ties among the votes, for every pair
+    """An arena to simulate.
+
     case_spread_points  standard deviation of a team's strength from case to case: reports are not equally good
     rater_spread_points the same from rater to rater: raters do not prefer the same
     """
 
-    gap_points: float
+    gap_points: float  # between each team and the next in the true order: 400 are odds of 10 to 1
     teams: int
     raters: int
     cases: int
-    tie_share: float
+    tie_share: float  # share of ties among the votes, for every pair
     case_spread_points: float
     rater_spread_points: float
     settings: ArenaSettings
@@ -37,19 +37,16 @@ class Scenario:
 class Played:
     """One arena from the first vote to the end.
 
-    finished    the stop rule held; otherwise no rater had a matchup left
-    is_first    by each rating: the best team by true strength is first
     is_in_first_group
                 the same for the first group, and how many teams share it
-    tau         Kendall's, of averaged Elo and the true order
     """
 
-    finished: bool
+    finished: bool  # the stop rule held; otherwise no rater had a matchup left
     votes: int
-    is_first: dict[RatingName, bool]
+    is_first: dict[RatingName, bool]  # by each rating: the best team by true strength is first
     is_in_first_group: bool
     first_group: int
-    tau: float
+    tau: float  # Kendall's, of averaged Elo and the true order
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -30,18 +30,15 @@ _SAME = 1e-6  # points: closer ratings are equal
 
 @dataclass(frozen=True, kw_only=True)
 class TeamStanding:
-    """rank      1 + the number of teams of a better score; under `tied_groups`, of a better group
-    group     1 for the first group, 2 for the next: every team of a group is separated from every one of the next
-    interval  of the Bradley-Terry rating; None where the votes cannot tell
-    """
+    """The ratings and the place of one team."""
 
     name: str
-    rank: int
-    group: int
+    rank: int  # 1 + the number of teams of a better score; under `tied_groups`, of a better group
+    group: int  # 1 for the first group, 2 for the next: every team of a group is separated from every one of the next
     elo: float
     elo_averaged: float
     bradley_terry: float
-    interval: Interval | None
+    interval: Interval | None  # of the Bradley-Terry rating; None where the votes cannot tell
     votes: int
     wins: int
     losses: int
@@ -53,27 +50,22 @@ class TeamStanding:
 
 @dataclass(frozen=True, kw_only=True)
 class Standing:
-    """ratings        the score of every team: its rating by `decided_by` to one decimal, larger is better
-    tied_groups    whether the teams of a group share its rank
-    teams          best first by score; equal ones in the order of the names
-    pair_votes     [row][column] in the order of `teams`: votes on this pair
+    """The order of all teams, and what it rests on.
+
     pair_wins      [row][column]: votes in which row was preferred to column
     pair_separated [row][column]: the votes put row above column by more than chance
-    disagreements  sentences: which ratings order which two teams differently
-    notes          sentences on what the figures are based on
-    votes          that count; repeats do not, and are counted separately
     """
 
     decided_by: RatingName
-    tied_groups: bool
-    ratings: Mapping[str, float]
-    teams: tuple[TeamStanding, ...]
-    pair_votes: tuple[tuple[int, ...], ...]
+    tied_groups: bool  # whether the teams of a group share its rank
+    ratings: Mapping[str, float]  # the score of every team: its rating by `decided_by` to one decimal, larger is better
+    teams: tuple[TeamStanding, ...]  # best first by score; equal ones in the order of the names
+    pair_votes: tuple[tuple[int, ...], ...]  # [row][column] in the order of `teams`: votes on this pair
     pair_wins: tuple[tuple[int, ...], ...]
     pair_separated: tuple[tuple[bool, ...], ...]
-    disagreements: tuple[str, ...]
-    notes: tuple[str, ...]
-    votes: int
+    disagreements: tuple[str, ...]  # sentences: which ratings order which two teams differently
+    notes: tuple[str, ...]  # sentences on what the figures are based on
+    votes: int  # that count; repeats do not, and are counted separately
     repeats: int
     raters: int
     cases: int
@@ -319,20 +311,15 @@ def _votes(count: int) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class ArenaResult(Standing):
-    """The standing, and what goes with it.
-
-    unjudged   votes "cannot judge", which no rating counts
-    closed     no vote can follow; otherwise the result is provisional
-    agreement  of the raters, who are counted and not named
-    """
+    """The standing, and what goes with it."""
 
     schema: Literal["podium-arena-1"] = "podium-arena-1"
     podium_version: str
     settings: Mapping[str, int | float | tuple[str, ...]]
-    unjudged: int
-    closed: bool
+    unjudged: int  # votes "cannot judge", which no rating counts
+    closed: bool  # no vote can follow; otherwise the result is provisional
     stop_rule: StopRule
-    agreement: ArenaAgreement
+    agreement: ArenaAgreement  # of the raters, who are counted and not named
 
 
 def arena_result(  # noqa: PLR0913  (votes, rules, and what goes with them)

@@ -51,17 +51,14 @@ class Matchup:
 
 @dataclass(frozen=True, kw_only=True)
 class RaterProgress:
-    """done, total      of the list; practice is counted separately
-    undoable         the matchup of the last standing vote, which can be taken back, if any
-    seconds_left     for the rest of the list at the rater's own pace; None before there is one
-    """
+    """How far a rater is in the list; practice is counted separately."""
 
     done: int
     total: int
-    undoable: str | None
+    undoable: str | None  # the matchup of the last standing vote, which can be taken back, if any
     practice_done: int = 0
     practice_total: int = 0
-    seconds_left: float | None = None
+    seconds_left: float | None = None  # for the rest of the list at the rater's own pace; None before there is one
 
 
 def new_key() -> str:

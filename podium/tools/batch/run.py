@@ -69,17 +69,12 @@ class TeamOutcome:
 
 @dataclass(frozen=True, kw_only=True)
 class TeamCaseOutcome:
-    """The outcome of one case of one team.
-
-    is_new           scored in this run rather than found among the kept scores
-    is_kept          the next run will find it there
-    was_unreachable  its files could not be fetched, which is not the team's fault
-    """
+    """The outcome of one case of one team."""
 
     outcome: CaseOutcome[CaseScore]
-    is_new: bool
-    is_kept: bool
-    was_unreachable: bool = False
+    is_new: bool  # scored in this run rather than found among the kept scores
+    is_kept: bool  # the next run will find it there
+    was_unreachable: bool = False  # its files could not be fetched, which is not the team's fault
 
 
 CaseUnit: TypeAlias = tuple[str, Sequence[str]]

@@ -64,17 +64,14 @@ class JudgeComparison:
     """The whole result.
 
     judges   by name: the path, and what `podium judge` noted about the model and its settings
-    teams    in the order of the first judge
-    taus     Kendall's tau-b of the orders by every two judges
-    warning  the orders, where they differ
     """
 
     judges: Mapping[str, Mapping[str, Any]]
     cases: Sequence[str]
     left_out: Sequence[str]
-    teams: Sequence[ComparedTeam]
-    taus: Sequence[JudgePair]
-    warning: str | None
+    teams: Sequence[ComparedTeam]  # in the order of the first judge
+    taus: Sequence[JudgePair]  # Kendall's tau-b of the orders by every two judges
+    warning: str | None  # the orders, where they differ
     notes: Sequence[str]
     confidence: float
     replicates: int

@@ -54,11 +54,7 @@ def evaluate_for_codabench(*, folder: Path, output: Path, challenge: str | None,
     except OSError as error:
         raise UsageError(f"The output folder cannot be written to: {error.strerror}.", detail=str(output)) from None
     metrics = evaluation.evaluate(
-        submission=folder / "res",
-        output=output,
-        ground_truth=folder / "ref",
-        challenge=challenge,
-        executor=executor,
+        submission=folder / "res", output=output, ground_truth=folder / "ref", challenge=challenge, executor=executor
     )
     (cohort,) = read_cohorts([output / METRICS_FILE])
     file = replace(cohort.files[0], team="this submission")

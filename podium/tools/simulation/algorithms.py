@@ -461,11 +461,7 @@ def run_program(command: Sequence[str], folders: Folders, *, timeout_seconds: fl
 def _start(command: Sequence[str]) -> "subprocess.Popen[bytes]":
     """The caller ends it: Ctrl-C does not reach its separate session."""
     return subprocess.Popen(  # noqa: S603  (the user names the program)
-        command,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        start_new_session=True,
+        command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, start_new_session=True
     )
 
 

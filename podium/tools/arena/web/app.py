@@ -104,12 +104,7 @@ def make_app(arena: OpenArena) -> ASGIApp:
             Route("/organiser/arena.json", organiser.result),
             Route("/static/{name}", static),
         ],
-        exception_handlers={
-            HTTPException: refused,
-            PodiumError: failed,
-            ClientDisconnect: gone,
-            Exception: crashed,
-        },
+        exception_handlers={HTTPException: refused, PodiumError: failed, ClientDisconnect: gone, Exception: crashed},
         lifespan=lifespan,
     )
     app.router.redirect_slashes = False  # it would redirect to whatever Host header was sent
