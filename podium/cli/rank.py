@@ -248,7 +248,7 @@ def _cohorts(options: RankOptions) -> "Sequence[Cohort[Any]]":
 
 def rank_cohorts(cohorts: "Sequence[Cohort[Any]]", output: Path, wanted: "RankingOptions") -> None:
     """Rank the teams of every cohort, write the rankings and print them."""
-    from podium.tools.ranking.output import write_consensus, write_ranking, written_at_once
+    from podium.tools.ranking.output import write_ranking, written_at_once
     from podium.tools.ranking.rank import consensus, rank_all
     from podium.tools.report.page import REPORT_FILE, write_report
     from podium.tools.report.ranking_report import consensus_report, ranking_report
@@ -265,7 +265,7 @@ def rank_cohorts(cohorts: "Sequence[Cohort[Any]]", output: Path, wanted: "Rankin
             write_report(page, folder / REPORT_FILE)
             progress.advance()
         if agreed:
-            write_consensus(agreed, building)
+            write_ranking(agreed, building)
             folders = [folder.name for folder in _folders(building, cohorts)]
             write_report(consensus_report(agreed, folders), building / REPORT_FILE)
     output_to, printed = console(), set[str]()

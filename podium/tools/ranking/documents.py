@@ -40,7 +40,6 @@ _NEEDED = ("schema", "settings", "counts", "results")  # of metrics.json
 _ORDERED = ("figures", "case_figures")  # settings in which a figure names those before it
 _WORD = re.compile(r"[A-Za-z_]\w*")
 _SHOWN = 5  # figures of a filtered metrics.json, in a message
-
 PerTeam = Literal["newest", "best"]
 
 
@@ -519,18 +518,13 @@ def _refuse_settings(files: Sequence[TeamFile]) -> None:
 
 
 def _flat(value: Any, path: str = "") -> Iterator[tuple[str, str]]:
-    if isinstance(value, dict) and value:
-        for key, member in value.items():
+    members = dict(enumerate(value)) if isinstance(value, list) else value
+    if isinstance(members, dict) and members:
+        for key, member in members.items():
             yield from _flat(member, f"{path}.{key}" if path else key)
-    elif isinstance(value, list) and value:
-        for number, member in enumerate(value):
-            yield from _flat(member, f"{path}.{number}")
     else:
-        # 3 and 3.0 are one setting; True and 1 are two.
-        yield (
-            path,
-            repr(float(value)) if isinstance(value, int | float) and not isinstance(value, bool) else repr(value),
-        )
+        is_number = isinstance(value, int | float) and not isinstance(value, bool)
+        yield path, repr(float(value) if is_number else value)  # 3 and 3.0 are one setting; True and 1 are two
 
 
 def _refuse_cases(files: Sequence[TeamFile]) -> None:

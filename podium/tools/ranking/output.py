@@ -241,21 +241,18 @@ def written_at_once(output: Path) -> Iterator[Path]:
         shutil.rmtree(building, ignore_errors=True)
 
 
-def write_ranking(ranking: Ranking, folder: Path) -> None:
-    """All three files."""
-    files = {"json": ranking_to_json(ranking), "csv": ranking_csv(ranking), "tex": ranking_latex(ranking)}
-    _write({f"ranking.{suffix}": text for suffix, text in files.items()}, folder)
-
-
-def write_consensus(consensus: Consensus, folder: Path) -> None:
-    """Both files."""
-    _write({"consensus.json": json_text(consensus, indent=1), "consensus.csv": consensus_csv(consensus)}, folder)
-
-
-def _write(files: Mapping[str, str], folder: Path) -> None:
+def write_ranking(found: Ranking | Consensus, folder: Path) -> None:
+    """The three files of a ranking, or the two of a consensus."""
+    if isinstance(found, Ranking):
+        name, files = (
+            "ranking",
+            {"json": ranking_to_json(found), "csv": ranking_csv(found), "tex": ranking_latex(found)},
+        )
+    else:
+        name, files = "consensus", {"json": json_text(found, indent=1), "csv": consensus_csv(found)}
     folder.mkdir(parents=True, exist_ok=True)
-    for name, text in files.items():
-        (folder / name).write_text(text, encoding="utf-8", newline="")
+    for suffix, text in files.items():
+        (folder / f"{name}.{suffix}").write_text(text, encoding="utf-8", newline="")
 
 
 def ranking_csv(ranking: Ranking) -> str:

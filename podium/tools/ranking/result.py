@@ -21,12 +21,8 @@ from podium.platform.metrics_file import Status, html_table, titled_schema
 from podium.tools.ranking.calibration import Calibration, Strict
 from podium.tools.ranking.wording import Interval, count
 
-ARENA_PATH = "arena.rating"
-"""The path of the column with the arena's ratings, where they decided."""
-
-NARROW_BELOW = 20
-"""Rare failures may be missing from fewer cases, whatever the method of an interval."""
-
+ARENA_PATH = "arena.rating"  # of the column with the arena's ratings, where they decided
+NARROW_BELOW = 20  # rare failures may be missing from fewer cases, whatever the method of an interval
 Intervals = tuple[Interval | None, ...]  # [team]
 IntervalKind = Literal["percentile", "defined-terms", "binomial"]
 """Of bootstrap replicates, or of the order of the cases, for medians; `defined-terms`: percentiles of a formula over

@@ -20,9 +20,7 @@ from podium.tools.ranking.wording import Interval
 Ranks = NDArray[np.int64]
 DrawCounts = NDArray[np.unsignedinteger[Any]]
 
-MOST_TEAMS = 12
-"""Up to how many teams the Kemeny order is found: it takes 2^n steps."""
-
+MOST_TEAMS = 12  # of which the Kemeny order is found: it takes 2^n steps
 _DIGITS = 12  # significant ones, in which scores are compared
 _POWERS = np.array([float(f"1e{power}") for power in range(23)])
 _COMPARISONS_AT_ONCE = 2**24

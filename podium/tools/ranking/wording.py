@@ -5,24 +5,15 @@ from collections.abc import Iterable
 
 Interval = tuple[float, float]
 
-FEW_CASES = 10
-"""With fewer cases, no probability is written as certain."""
-
-NOTHING = "–"
-"""Written where there is no figure."""
-
-NO_VALUE = "no value"
-"""Written where a team should have a figure and has none."""
-
-MOST_FALSE = 0.05
-"""The probability of a false claim above which it is not safe."""
-
-MARK = "†"
+FEW_CASES = 10  # with fewer cases, no probability is written as certain
+NOTHING = "–"  # written where there is no figure
+NO_VALUE = "no value"  # written where a team should have a figure and has none
+MOST_FALSE = 0.05  # the probability of a false claim above which it is not safe
+MARK = "†"  # of an interval of which more than this share of replicates is undefined
 MOST_UNDEFINED = 0.05
-"""The share of undefined replicates from which on an interval is marked."""
 
+# Written beside an interval.
 INTERVAL_KINDS = {"percentile": "", "binomial": "exact binomial", "defined-terms": "over the terms of each resample"}
-"""Written beside an interval."""
 
 _ESCAPES = {
     "\\": r"\textbackslash{}",
