@@ -8,9 +8,7 @@ from typing import Any
 
 Figures = Mapping[str, Any]  # nested objects whose leaves are numbers, or null where a per-case figure is undefined
 
-LARGEST_FIGURE = 1e50
-"""Of a single case: squares of larger numbers, and sums of these over all cases, would no longer be finite."""
-
+LARGEST_FIGURE = 1e50  # of a single case: squares of larger numbers, and their sums, would no longer be finite
 LARGEST = 1e200  # no figure is larger, and thousands of them still have a finite sum
 _TOLERANCE = 1e-6  # relative above 1: files may have been written by another version of a numeric library
 _FEWEST_DECIMALS = 2  # that published figures are rounded to

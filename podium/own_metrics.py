@@ -27,8 +27,7 @@ Compared = Literal[
 ]
 PARAMETERS: Mapping[str, type] = {"float": float, "int": int, "str": str, "bool": bool}
 
-KINDS_WITH_FACTS = ("class", "number", "probability", "survival")
-"""Values of which a row keeps both sides, under the name of the value."""
+KINDS_WITH_FACTS = ("class", "number", "probability", "survival")  # rows keep both sides, by the value's name
 
 
 class OwnFigure(BaseModel):

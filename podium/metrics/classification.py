@@ -19,8 +19,7 @@ from podium.metrics.resampling import Resamples, quotient, running_counts
 
 MISSING = -1
 Codes = NDArray[np.int64]
-ConfusionCounts = NDArray[np.int64]
-"""`[replicate, true class, predicted class]`; the last column holds the cases without a prediction."""
+ConfusionCounts = NDArray[np.int64]  # [replicate, true class, predicted class]; last: cases without a prediction
 
 
 def class_codes(labels: Sequence[Hashable], *, classes: Sequence[Hashable]) -> Codes:
@@ -157,8 +156,7 @@ Share = Literal["precision", "sensitivity", "specificity"]
 _ROUNDING = 1e-12  # by which 1 - 1/10 may miss 0.9
 
 
-NEVER_FOUND = -math.inf
-"""In place of the missing probability of a true class: no threshold is low enough (precision of ranked cases only)."""
+NEVER_FOUND = -math.inf  # for the missing probability of a true class: no threshold is low enough (ranked cases only)
 
 
 def with_worst(*, prediction: Floats, reference: Reference, of_truth: float = 0.0) -> Floats:

@@ -20,8 +20,7 @@ from podium.metrics.overlap import Box, VoxelCounts, bounding_box
 
 Connectivity = Literal[6, 18, 26]
 Places = NDArray[np.int64]  # flat indices of voxels in C order, ascending
-SPARSE_VOXELS = 1 << 22
-"""A mask of up to this many voxels is labelled voxel by voxel: more than any lesion mask, and little memory."""
+SPARSE_VOXELS = 1 << 22  # up to this many voxels are labelled one by one: more than any lesion mask, and little memory
 # The number of labels widened at once: a volume full of prediction must not need eight times its size.
 _SLAB_VOXELS = 1 << 24
 # Whole planes are labelled in place; a smaller box is a copy first, and must save more than that.

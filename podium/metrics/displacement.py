@@ -31,9 +31,7 @@ CATEGORIES: Mapping[str, tuple[str, str]] = {
 }
 """Each category is the mean of two normalised errors."""
 
-STILL_MM = 1e-4
-"""Less is rounding in float32, not motion. Only asked where the reference itself does not move."""
-
+STILL_MM = 1e-4  # less is rounding in float32, not motion; asked only where the reference does not move
 Matrices = NDArray[np.float64]  # (n, 4, 4)
 Coefficients = NDArray[np.float64]  # (n, 3 components, 3): a, b, c of d = a + b x + c y, mm and mm per pixel
 
@@ -132,14 +130,9 @@ def category_scores_as_written(normalised: Mapping[str, float]) -> dict[str, flo
 #
 # Each object here owns its scratch memory: one for each thread.
 
-TILE_PIXELS = 307_200
-"""480x640. Less would fit a core's cache better, but threads would meet at the interpreter's lock more often."""
-
-HUGE_PAGES_BYTES = 1 << 22
-"""NumPy asks the kernel for huge pages for arrays from this size on: a tenth of the time, for memory that is reused."""
-
-SUMMED_TOGETHER = 32
-"""Lengths added in their own precision; more of them would add up their rounding, fewer take longer."""
+TILE_PIXELS = 307_200  # 480x640: with less, threads would meet at the interpreter's lock more often
+HUGE_PAGES_BYTES = 1 << 22  # from this size on arrays have huge pages: a tenth of the time, for reused memory
+SUMMED_TOGETHER = 32  # lengths added in their own precision; more would add up their rounding, fewer take longer
 
 
 @dataclass(frozen=True, kw_only=True)

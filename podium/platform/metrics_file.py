@@ -9,6 +9,7 @@ import re
 import sys
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from html import escape
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal, Self, get_args
@@ -261,17 +262,15 @@ class MetricsFile(BaseModel):
 
     def document(self) -> dict[str, Any]:
         """The content as plain objects; sentences are cut to a printable line."""
+        shown = partial(escape_for_display, longest=_LONGEST_SENTENCE)
         content = self.model_dump(by_alias=True)
         for key in ("computed_by", "provenance", "sealed"):
             if not content[key]:
                 del content[key]
         for row in content["results"]:
-            row["warnings"] = [escape_for_display(each, longest=_LONGEST_SENTENCE) for each in row["warnings"]]
-            if row["error"] is not None:
-                row["error"] = escape_for_display(row["error"], longest=_LONGEST_SENTENCE)
-            row["missing"] = {
-                name: escape_for_display(each, longest=_LONGEST_SENTENCE) for name, each in row["missing"].items()
-            }
+            row["warnings"] = [shown(each) for each in row["warnings"]]
+            row["error"] = row["error"] and shown(row["error"])
+            row["missing"] = {name: shown(each) for name, each in row["missing"].items()}
             for key in ("missing", "undefined", "groups", "patient"):
                 if not row[key]:
                     del row[key]

@@ -15,8 +15,7 @@ from podium.platform.jobs import PREDICTIONS_FILE, Job, read_jobs
 from podium.readers.archives import archive_names, extract_archive
 from podium.readers.files import SafeFile, list_files
 
-SubmissionShape = Literal["algorithm", "predictions", "any"]
-"""What a phase takes: the jobs of an algorithm, a participant's own files, or whichever of the two it is."""
+SubmissionShape = Literal["algorithm", "predictions", "any"]  # jobs, own files, or whichever it is
 
 # What platforms put beside every submission: Grand Challenge its list of the evaluation's own inputs, Codabench the
 # exit code of a step before.

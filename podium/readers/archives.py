@@ -41,9 +41,7 @@ LOCAL_HEADER = struct.Struct("<4sHHHHHIIIHH")
 DIRECTORY_ENTRY = b"PK\x01\x02"
 MAX_DIRECTORY_BYTES = 64 * 1024 * 1024
 
-SECOND_BYTE = re.compile(rb"(?<=[\x80-\xff])\\")
-"""A backslash that is half of a Chinese or Japanese character, not a separator of Windows."""
-
+SECOND_BYTE = re.compile(rb"(?<=[\x80-\xff])\\")  # a backslash that is half of a Chinese or Japanese character
 BLOCK_BYTES = tarfile.BLOCKSIZE
 MAX_EXTENDED_BYTES = 16 * 1024
 MAX_EXTENDED_BYTES_IN_ALL = 64 * 1024 * 1024

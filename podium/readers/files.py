@@ -20,12 +20,8 @@ MAX_ENTRIES = 100_000
 MAX_DEPTH = 16
 LONGEST_SHOWN = 200
 
-_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-"""O_NONBLOCK: should the file have become a FIFO, opening it must not wait forever."""
-
-_FOLDER = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_CLOEXEC
-"""O_PATH: the folder is a step on the way, its list of files is not read."""
-
+_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC  # a FIFO must not block
+_FOLDER = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_CLOEXEC  # O_PATH: its files are not listed
 _TO_LIST = os.R_OK | os.X_OK  # rights that listing a folder needs
 _NO_MAGIC_LINKS, _NO_SYMBOLIC_LINKS, _BENEATH = 0x02, 0x04, 0x08
 _WITHOUT_OPENAT2 = (errno.ENOSYS, errno.EPERM)  # an old kernel; an old filter of the container's engine

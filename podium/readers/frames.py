@@ -20,9 +20,7 @@ from podium.readers.formats.headers import with_crosses
 from podium.readers.inflate import crc32_combine
 
 SPAN_BYTES = 128 * 1024 * 1024  # what one thread reads before it takes the next piece of work
-HUGE_PAGES_BYTES = 1 << 22
-"""NumPy asks the kernel for huge pages for arrays from this size on; copying into those takes less time."""
-
+HUGE_PAGES_BYTES = 1 << 22  # from this size on arrays have huge pages, into which copying takes less time
 FieldShape = tuple[int, int, int]
 
 

@@ -24,9 +24,7 @@ from podium.readers.hdf5_storage import PlainDataset, Storage, damage_refused, r
 
 _MOST_NAMES_SHOWN = 5
 SIGNATURE = b"\x89HDF\r\n\x1a\n"
-USER_BLOCKS = (0, 512, 1024, 2048)
-"""Where the signature may be: MATLAB, for example, writes a block of 512 bytes before it."""
-
+USER_BLOCKS = (0, 512, 1024, 2048)  # where the signature may be: MATLAB, for example, writes 512 bytes before it
 MAX_FILE_BYTES = 4 * 1024**3
 MAX_DATASET_BYTES = 2 * 1024**3
 

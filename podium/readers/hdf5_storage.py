@@ -26,9 +26,7 @@ from podium.readers.frames import FieldShape, FrameStream, RawFrames, Tile, trun
 from podium.readers.inflate import ZLIB, BadStreamError, inflate
 
 DEFLATE, SHUFFLE = 1, 2
-FILTERS: tuple[list[int], ...] = ([], [SHUFFLE], [DEFLATE], [SHUFFLE, DEFLATE])
-"""What may have been done to a chunk before it was stored, in this order."""
-
+FILTERS: tuple[list[int], ...] = ([], [SHUFFLE], [DEFLATE], [SHUFFLE, DEFLATE])  # what was done to a chunk, in order
 MAX_CHUNKS = 200_000
 MAX_CELL_BYTES = 128 * 1024 * 1024
 CHUNK_SLACK = 1024 * 1024  # a growable dataset may have chunks larger than itself; up to this size that is accepted
@@ -54,8 +52,7 @@ class ChunkTable:
     chunk: tuple[int, ...]  # the shape of every chunk
     filters: tuple[int, ...]
     fill: bytes  # one value, as it is stored: the values of a chunk that was never written
-    places: NDArray[np.int64]
-    """One row per stored chunk: its start along every axis, its offset, its bytes, and the filters skipped (bits)."""
+    places: NDArray[np.int64]  # per stored chunk: start along every axis, offset, bytes, filters skipped (bits)
 
 
 @dataclass(frozen=True, eq=False)

@@ -24,11 +24,8 @@ from podium.readers.geometry import Geometry, Shape, Turn, check_grid, turned
 
 MAX_IMAGE_BYTES = 2 * 1024**3
 ROUNDING = 1e-6  # of labels that are stored as floats, relative to their size from 1 to 1000
-PROBABILITY_SHARE = 0.01
-"""From this share of fractional values on, values in 0..1 are taken for probabilities, not for a mistake."""
-
-SMALLEST_PICTURE = 16
-"""A last axis of 3 or 4 means colours where the other axes are at least this long, else a tiny volume."""
+PROBABILITY_SHARE = 0.01  # from this share of fractions on, values in 0..1 are probabilities, not a mistake
+SMALLEST_PICTURE = 16  # a last axis of 3 or 4 means colours where the other axes are at least this long
 
 
 @dataclass(frozen=True, eq=False)

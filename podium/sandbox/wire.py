@@ -25,9 +25,7 @@ if TYPE_CHECKING:
     from podium.readers.volumes import Voxels
 
 LONGEST_MESSAGE_BYTES = 4 * 1024 * 1024
-INLINE_BYTES = 4 * 1024 * 1024
-"""Up to this size an array passes through the channel: copying it twice costs less than mapping it twice."""
-
+INLINE_BYTES = 4 * 1024 * 1024  # up to here arrays pass through the channel: copying twice is cheaper than mapping
 MOST_AXES = 32
 PLACE_FROM_BIT = 32
 """Of a voxel with a label; the label is below it. The largest volume has fewer places than 2**32."""

@@ -84,9 +84,7 @@ class ImageFormat:
     endings: tuple[str, ...]  # of file names, in lower case
     image_io: str  # SimpleITK's name of the one reader that may open the file
     matches: Callable[[bytes], bool]  # whether a file that begins with these bytes has this format
-    read_header: Callable[[SafeFile], ImageHeader]
-    """The declared image; anything the library could understand differently is refused."""
-
+    read_header: Callable[[SafeFile], ImageHeader]  # refuses what libraries might read differently
     gzipped: bool = False  # whether the whole file is gzipped; `matches` is then given the first unpacked bytes
     has_geometry: bool = False  # whether the format stores the position of a volume in space
 

@@ -52,9 +52,7 @@ _MAGIC, _FACES, _VERTICES, _COLOURS = 23117, 1, 2, 4  # of the format mz3
 
 _DICOM_PREAMBLE = 128
 HIGHEST_CODE = 65535
-DARKEST_SHARE, BRIGHTEST_SHARE = 0.005, 0.995
-"""The first window leaves out half a per cent at either end: metal and air would otherwise take most grey levels."""
-
+DARKEST_SHARE, BRIGHTEST_SHARE = 0.005, 0.995  # metal and air would take most grey levels
 _LOOKED_UP_BYTES = 2
 Codes = NDArray[np.uint16]
 

@@ -23,6 +23,11 @@ from podium.tools.arena.voting import MatchupPlanner, Planned, new_key
 LONGEST_NAME = 100
 MOST_SESSIONS = 20
 ORGANISER = "Organiser"
+_FORGET_UNANSWERED = """  -- except those undone or skipped: the rater has already seen them
+    DELETE FROM matchups WHERE rater = ? AND replaces IS NULL
+    AND NOT EXISTS (SELECT 1 FROM votes AS v WHERE v.matchup = matchups.id)
+    AND NOT EXISTS (SELECT 1 FROM matchups AS n WHERE n.replaces = matchups.id)
+"""
 _COLUMNS = {"name": "name", "e-mail": "email", "email": "email", "language": "language"}
 
 
@@ -82,7 +87,7 @@ def invite(store: Store, settings: ArenaSettings, guest: str | Guest, *, matchup
         if known is not None:
             remarks.append(f"{name} was invited before: the older link is revoked, the votes are kept.")
             if known[1]:
-                _forget_unanswered(connection, rater)
+                connection.execute(_FORGET_UNANSWERED, (rater,))
         places, mine = _list_of(connection, rater)
         wanted = matchups or max(settings.matchups_per_rater, len(mine))
         if wanted < len(mine):
@@ -207,18 +212,6 @@ def _link(connection: sqlite3.Connection, guest: Guest, role: Literal["rater", "
     ).fetchall()
     connection.execute("DELETE FROM sessions WHERE rater = ?", (number,))
     return int(number)
-
-
-def _forget_unanswered(connection: sqlite3.Connection, rater: int) -> None:
-    """Delete the unanswered matchups, except those undone or skipped: the rater has already seen them."""
-    connection.execute(
-        """
-        DELETE FROM matchups WHERE rater = ? AND replaces IS NULL
-        AND NOT EXISTS (SELECT 1 FROM votes AS v WHERE v.matchup = matchups.id)
-        AND NOT EXISTS (SELECT 1 FROM matchups AS n WHERE n.replaces = matchups.id)
-        """,
-        (rater,),
-    )
 
 
 def _list_of(connection: sqlite3.Connection, rater: int) -> tuple[list[int], list[Planned]]:

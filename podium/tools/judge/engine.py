@@ -22,9 +22,7 @@ PACKAGE = "radfact-lite"
 # Another version has other prompts, and its figures are not comparable.
 PINNED_VERSION = "0.2.0"
 
-MOST_FINDINGS = 100
-"""Of one report: a question is paid for each of them, and ten reports of very short sentences were 23,579 questions."""
-
+MOST_FINDINGS = 100  # of one report: each costs a question, and ten reports of very short sentences had 23,579
 Status = Literal["entailed", "not_entailed", "failed"]
 
 # Marks of chat templates: on a server that interprets them, a report could pose as another speaker.
