@@ -182,7 +182,7 @@ ANYTHING = st.one_of(
     st.booleans(),
     st.sampled_from(["", "scored", "partial", "failed", "missing", "podium-metrics-3", "carotid", "3"]),
     st.integers(-3, 3),
-    st.sampled_from([-0.5, 2.5, 1e300]),  # 3.0 is an integer to JSON Schema and not to the model; Podium writes 3
+    st.sampled_from([-0.5, 2.5]),  # 3.0 and 1e300 are integers to JSON Schema and not to the model; Podium writes 3
     st.just([]),
     st.just({}),
     st.just([1]),
