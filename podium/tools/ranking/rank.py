@@ -359,13 +359,10 @@ def _official_ranked(facts: Facts, official: Official, bootstrap: Bootstrap | No
     why_not = None if replicates is not None else _why_not(facts, bootstrap, rule.criteria)
     if official.ratings is not None:
         why_not = "The arena decides among the finalists, and resampling cases does not resample its votes."
-    found = _ranked(
-        (OFFICIAL, "Official", rule.words), official.outcome, replicates, why_not, facts=facts, options=options
-    )
-    if bootstrap is None or rule.by_case:
-        return found
-    kind = bootstrap.interval_kind(*(each.path for each in rule.criteria))
-    return replace(found, ranking=replace(found.ranking, interval_kind=kind))
+    paths = () if rule.by_case else (each.path for each in rule.criteria)
+    kind = bootstrap.interval_kind(*paths) if bootstrap else "percentile"
+    names = (OFFICIAL, "Official", rule.words)
+    return _ranked(names, official.outcome, replicates, why_not, facts=facts, options=options, kind=kind)
 
 
 def _general(scheme: Scheme, facts: Facts, bootstrap: Bootstrap | None, options: RankingOptions) -> Ranked:
@@ -373,16 +370,12 @@ def _general(scheme: Scheme, facts: Facts, bootstrap: Bootstrap | None, options:
     if len(facts.in_schemes) > 1:
         mean = "weighted mean" if len(set(facts.weights)) > 1 else "mean"
         words += f", separately by every metric, and then by the {mean} of these positions"
-    full, replicates, why_not = _full(scheme, facts, options), None, None
+    names, full = (scheme.name, scheme.title, words), _full(scheme, facts, options)
     if bootstrap is None:
-        why_not = _why_not(facts, bootstrap)
-    else:
-        replicates = apply_scheme(scheme, facts.in_schemes, bootstrap.resamples, options, facts.weights)
-    found = _ranked((scheme.name, scheme.title, words), full, replicates, why_not, facts=facts, options=options)
-    exact = exact_intervals(scheme, facts.in_schemes, options.confidence)
-    if bootstrap is None or exact is None or facts.patients is not None:
-        return found
-    return replace(found, ranking=replace(found.ranking, score_intervals=exact, interval_kind="binomial"))
+        return _ranked(names, full, None, _why_not(facts, bootstrap), facts=facts, options=options)
+    replicates = apply_scheme(scheme, facts.in_schemes, bootstrap.resamples, options, facts.weights)
+    exact = exact_intervals(scheme, facts.in_schemes, options.confidence) if facts.patients is None else None
+    return _ranked(names, full, replicates, None, facts=facts, options=options, exact=exact)
 
 
 def _why_not(facts: Facts, bootstrap: Bootstrap | None, criteria: Sequence[Criterion] = ()) -> str:
@@ -405,6 +398,8 @@ def _ranked(  # noqa: PLR0913  (what a ranking by one scheme is made of)
     *,
     facts: Facts,
     options: RankingOptions,
+    kind: IntervalKind = "percentile",
+    exact: Intervals | None = None,
 ) -> Ranked:
     """With a reason in `why_not`, the replicates give intervals of the score but not of the rank."""
     name, title, words = names
@@ -421,7 +416,8 @@ def _ranked(  # noqa: PLR0913  (what a ranking by one scheme is made of)
         score_direction=full.direction,
         ranks=tuple(full.ranks[0].tolist()),
         scores=plain_row(full.scores[0]),
-        score_intervals=intervals,
+        score_intervals=exact or intervals,
+        interval_kind="binomial" if exact else kind,
         stability=None if ranks is None else stability(ranks, full.ranks[0], confidence=confidence),
         why_no_stability=why_not,
         undefined_replicates=undefined,

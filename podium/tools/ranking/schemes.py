@@ -189,17 +189,15 @@ _TESTED = "teams are ranked by the share of the other teams they beat in a one-s
 _AFTER_HOLM = _TESTED.format(", the p values adjusted by Holm's method over all ordered pairs")
 _LOW = "teams are ranked by the {quantile:g} quantile of their cases from the worse side, linearly interpolated"
 _BY_RANKS = "teams are ranked in every case, then by the {} of these ranks"
-_MEAN_POSITION, _MEDIAN_POSITION = (partial(statistic, of=positions_in_cases) for statistic in (_mean, _median))
+_BY_MEAN, _BY_MEDIAN = (partial(statistic, of=positions_in_cases) for statistic in (_mean, _median))
 WINS: tuple[Direction, str] = ("higher", "Significant wins")
 
 MEAN = Scheme("mean-then-rank", "Mean, then rank", "teams are ranked by the mean over cases", _mean)
 SIDE_BY_SIDE = (
     MEAN,
     Scheme("median-then-rank", "Median, then rank", "teams are ranked by the median over cases", _median),
-    Scheme("rank-then-mean", "Rank, then mean", _BY_RANKS.format("mean"), _MEAN_POSITION, "lower", "Mean rank"),
-    Scheme(
-        "rank-then-median", "Rank, then median", _BY_RANKS.format("median"), _MEDIAN_POSITION, "lower", "Median rank"
-    ),
+    Scheme("rank-then-mean", "Rank, then mean", _BY_RANKS.format("mean"), _BY_MEAN, "lower", "Mean rank"),
+    Scheme("rank-then-median", "Rank, then median", _BY_RANKS.format("median"), _BY_MEDIAN, "lower", "Median rank"),
     Scheme("test-then-rank", "Test, then rank", _TESTED.format(""), _wins, *WINS),
 )
 TESTED = Scheme("test-then-rank-holm", "Test with Holm, then rank", _AFTER_HOLM, partial(_wins, adjusted=True), *WINS)
