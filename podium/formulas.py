@@ -73,14 +73,11 @@ ARITHMETIC: Mapping[str, Callable[..., Floats]] = {
 
 @dataclass(frozen=True, kw_only=True)
 class Known:
-    """What is known of a figure before anything is scored.
-
-    better       1: higher is better, -1: lower is better, 0: it says nothing about quality, None: it depends
-    """
+    """What is known of a figure before anything is scored."""
 
     lowest: float = -math.inf
     highest: float = math.inf
-    better: int | None = 0
+    better: int | None = 0  # 1: higher is better, -1: lower is, 0: it says nothing about quality, None: it depends
     worst: float = math.nan  # what it counts as where it has no value and a formula asks for its worst
     undefined_when: str = ""  # when the references leave it without a value, as in "has no value ..."
 

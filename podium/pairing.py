@@ -87,7 +87,6 @@ class Layout:
     """Where predictions are in either shape of submission.
 
     tables        files that hold the predictions of many cases: name -> how its (case, prediction) pairs are read
-    ignore_case   case names are compared without regard to upper and lower case
     any_extension every extension of an input's or file's name may be removed, not only those of known formats
     distinctive_names  other names of files that no other challenge has; templates with more than a case and an ending
                   are such names too
@@ -100,7 +99,7 @@ class Layout:
     tables: Mapping[str, Callable[[SafeFile], Iterator[tuple[str, Entry]]]] = field(default_factory=dict)
     beside: tuple[str, ...] = ()  # files that are read but are not predictions, such as the runtime, by lower-case name
     ignored: tuple[str, ...] = ()  # endings of files that are never predictions
-    ignore_case: bool = False
+    ignore_case: bool = False  # case names are compared without regard to upper and lower case
     any_extension: bool = False
     suffixes: tuple[str, ...] = ()  # endings that a name may have and the case does not (channels of nnU-Net)
     job_pattern: re.Pattern[str] | None = None  # a job's pk that names the case, as the last resort

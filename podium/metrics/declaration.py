@@ -190,11 +190,8 @@ class GivenFigure(Figure):
 
 @dataclass(frozen=True, kw_only=True)
 class CohortMetric(GivenFigure):
-    """A figure of all cases together: `compute(rows, resamples)` in every replicate, NaN where it has no value
-    there. A figure without a value is not published.
-
-    exact      exact(rows): what is published, where a package of the field computes it; None where `compute` does
-    """
+    """A figure of all cases together: `compute(rows, resamples)` in every replicate, NaN where it has no value there. A
+    figure without a value is not published. `exact(rows)` is what a package of the field publishes instead."""
 
     compute: Callable[[Sequence[Figures], Resamples], Floats]
     exact: Callable[[Sequence[Figures]], float | None] | None = None
@@ -207,16 +204,13 @@ class CohortMetric(GivenFigure):
 class Formula(GivenFigure):
     """A figure made of others, on numbers and on bootstrap replicates by the same code.
 
-    compute    NaN where it has no value, because something that it is made of has none; infinite where its arithmetic
-               has no result, which becomes the worst of the range or, where that is infinite, no value
-    compute_defined
-               the same over the terms that have a value, where `compute` is not
-    terms      the paths of the others
+    `compute` gives NaN where it has no value, because something that it is made of has none; infinite where its
+    arithmetic has no result, which becomes the worst of the range or, where that is infinite, no value.
     """
 
     compute: Callable[[Values], Floats]
-    compute_defined: Callable[[Values], Floats] | None = None
-    terms: tuple[str, ...] = ()
+    compute_defined: Callable[[Values], Floats] | None = None  # over the terms that have a value, where it differs
+    terms: tuple[str, ...] = ()  # the paths of the others
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -10,10 +10,8 @@ from podium.metrics.declaration import GROUP_MEAN, Direction, GivenFigure, Named
 
 @dataclass(frozen=True, kw_only=True)
 class Column:
-    """One figure below `aggregates`.
-
-    ranked      where columns besides the first are ranked, teams are ordered by the mean of their positions in those
-    """
+    """One figure below `aggregates`. Where columns besides the first are ranked, teams are ordered by the mean of their
+    positions in those."""
 
     path: str
     title: str

@@ -17,35 +17,27 @@ VOTES_BETWEEN_CHECKS = 10
 
 @dataclass(frozen=True, kw_only=True)
 class Scenario:
-    """An arena to simulate.
-
-    case_spread_points  standard deviation of a team's strength from case to case: reports are not equally good
-    rater_spread_points the same from rater to rater: raters do not prefer the same
-    """
+    """An arena to simulate."""
 
     gap_points: float  # between each team and the next in the true order: 400 are odds of 10 to 1
     teams: int
     raters: int
     cases: int
     tie_share: float  # share of ties among the votes, for every pair
-    case_spread_points: float
-    rater_spread_points: float
+    case_spread_points: float  # standard deviation of a team's strength from case to case: reports differ
+    rater_spread_points: float  # the same from rater to rater: raters do not prefer the same
     settings: ArenaSettings
 
 
 @dataclass(frozen=True, kw_only=True)
 class Played:
-    """One arena from the first vote to the end.
-
-    is_in_first_group
-                the same for the first group, and how many teams share it
-    """
+    """One arena from the first vote to the end."""
 
     finished: bool  # the stop rule held; otherwise no rater had a matchup left
     votes: int
     is_first: dict[RatingName, bool]  # by each rating: the best team by true strength is first
-    is_in_first_group: bool
-    first_group: int
+    is_in_first_group: bool  # the best team is in the first group
+    first_group: int  # how many teams share it
     tau: float  # Kendall's, of averaged Elo and the true order
 
 

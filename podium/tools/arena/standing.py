@@ -50,19 +50,15 @@ class TeamStanding:
 
 @dataclass(frozen=True, kw_only=True)
 class Standing:
-    """The order of all teams, and what it rests on.
-
-    pair_wins      [row][column]: votes in which row was preferred to column
-    pair_separated [row][column]: the votes put row above column by more than chance
-    """
+    """The order of all teams, and what it rests on."""
 
     decided_by: RatingName
     tied_groups: bool  # whether the teams of a group share its rank
     ratings: Mapping[str, float]  # the score of every team: its rating by `decided_by` to one decimal, larger is better
     teams: tuple[TeamStanding, ...]  # best first by score; equal ones in the order of the names
     pair_votes: tuple[tuple[int, ...], ...]  # [row][column] in the order of `teams`: votes on this pair
-    pair_wins: tuple[tuple[int, ...], ...]
-    pair_separated: tuple[tuple[bool, ...], ...]
+    pair_wins: tuple[tuple[int, ...], ...]  # [row][column]: votes in which row was preferred to column
+    pair_separated: tuple[tuple[bool, ...], ...]  # [row][column]: row is above column by more than chance
     disagreements: tuple[str, ...]  # sentences: which ratings order which two teams differently
     notes: tuple[str, ...]  # sentences on what the figures are based on
     votes: int  # that count; repeats do not, and are counted separately

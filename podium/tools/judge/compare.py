@@ -61,12 +61,9 @@ class ComparedTeam:
 
 @dataclass(frozen=True, kw_only=True)
 class JudgeComparison:
-    """The whole result.
+    """The whole result."""
 
-    judges   by name: the path, and what `podium judge` noted about the model and its settings
-    """
-
-    judges: Mapping[str, Mapping[str, Any]]
+    judges: Mapping[str, Mapping[str, Any]]  # by name: the path, and what `podium judge` noted
     cases: Sequence[str]
     left_out: Sequence[str]
     teams: Sequence[ComparedTeam]  # in the order of the first judge
