@@ -13,7 +13,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal, Self, get_args, get_origin
+from typing import Annotated, Any, ClassVar, Literal, Self, TypeVar, get_args, get_origin
 
 from pydantic import (
     AfterValidator,
@@ -59,6 +59,8 @@ NonNegative = Annotated[float, Field(strict=True, allow_inf_nan=False, ge=0)]
 Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_-]+$")]  # no dot: it would split a leaderboard path
 Bound = Annotated[float, Field(strict=True)]  # may be infinite
 Text = Annotated[str, StringConstraints(min_length=1, strip_whitespace=True)]
+
+SettingT = TypeVar("SettingT", str, int)
 
 
 def _least_accepted(threshold: Any, info: ValidationInfo) -> Any:
@@ -109,6 +111,11 @@ _HEADER = re.compile(r"^\s*\[\[?\s*([^\]]+?)\s*\]\]?\s*(?:#.*)?$")
 _ASSIGNMENT = re.compile(
     r"""^\s*((?:[A-Za-z0-9_-]+|"[^"]*"|'[^']*')(?:\s*\.\s*(?:[A-Za-z0-9_-]+|"[^"]*"|'[^']*'))*)\s*="""
 )
+
+
+def as_tuple(value: SettingT | tuple[SettingT, ...] | None) -> tuple[SettingT, ...]:
+    """One text or number or several, as several."""
+    return () if value is None else value if isinstance(value, tuple) else (value,)
 
 
 class Settings(BaseModel):

@@ -16,7 +16,9 @@ from challenges.label_attacks import Labels, names
 from numpy.typing import NDArray
 
 from podium.challenges import challenge_from_settings
-from podium.challenges.declared.values import ContinuousImage, LabelImage, SurvivalTime
+from podium.challenges.declared.values.images import ContinuousImage
+from podium.challenges.declared.values.labels import LabelImage
+from podium.challenges.declared.values.scalars import SurvivalTime
 from podium.figures import leaves
 from podium.metrics.aggregation import CohortValues
 from podium.metrics.resampling import Resamples

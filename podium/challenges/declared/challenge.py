@@ -8,13 +8,11 @@ from dataclasses import replace
 from functools import partial
 from importlib import import_module
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from podium.challenges.board import title_of
 from podium.challenges.challenge import Challenge
-from podium.challenges.declared.catalogue.base import NO_REFERENCE, Declared, DeclaredCase, has_facts
-from podium.challenges.declared.catalogue.own import extra_files, of_facts
-from podium.challenges.declared.catalogue.whole_cases import WholeCaseMetric, prepare_own
+from podium.challenges.declared.catalogue.base import NO_REFERENCE, Declared, DeclaredCase, MetricSettings, has_facts
 from podium.challenges.declared.files import (
     EMPTY_LISTS,
     EXTRA,
@@ -27,6 +25,7 @@ from podium.challenges.declared.files import (
     Unanswered,
     cell_value,
     empty_list,
+    extra_files,
     is_answer,
     located_prediction,
     located_reference,
@@ -35,10 +34,16 @@ from podium.challenges.declared.files import (
     reader_packages,
     sort_references,
 )
-from podium.challenges.declared.samples import asked_of, samples_of, socket_of
 from podium.challenges.declared.settings import DeclaredTables
-from podium.challenges.declared.value_settings import MISSING, as_tuple
-from podium.challenges.declared.values import VALUE_KINDS, AnyValueKind, ClassValue, Compared
+from podium.challenges.declared.values import (
+    MISSING,
+    AnyValueKind,
+    Compared,
+    asked_of,
+    make_value,
+    samples_of,
+    socket_of,
+)
 from podium.challenges.ground_truth import (
     Collected,
     Description,
@@ -50,6 +55,7 @@ from podium.challenges.ground_truth import (
 )
 from podium.challenges.pictures import Overlay, Picture
 from podium.challenges.samples import Asked, CaseSamples, Socket
+from podium.challenges.settings import as_tuple
 from podium.errors import OwnMetricFailed, ReaderDied, Refused, UsageError, did_you_mean
 from podium.figures import Figures, put
 from podium.metrics.classification import class_codes, confusion
@@ -61,6 +67,9 @@ from podium.platform.jobs import TIMING_FILE, Runtime, file_runtime, job_runtime
 from podium.platform.metrics_file import CaseResult
 from podium.platform.submission import Submission
 from podium.readers.files import SafeFile, escape_for_display
+
+if TYPE_CHECKING:
+    from podium.challenges.declared.catalogue.own import WholeCaseMetric
 
 _IGNORED = (".txt", ".md5", ".sha256")
 _BYTES_PER_FILE = 1_000_000  # headers, padding, attributes, or all of a small file
@@ -97,7 +106,7 @@ class DeclaredChallenge(Challenge[DeclaredTables, Sources, Sources, Mapping[str,
         self.settings = tables
         self.engine = engine_named(tables.engine)
         self.values: Mapping[str, AnyValueKind] = {
-            name: VALUE_KINDS[value.kind](name, value) for name, value in tables.values.items()
+            name: make_value(name, value) for name, value in tables.values.items()
         }
         self._predicted = {name: value for name, value in self.values.items() if value.settings.is_predicted}
         for metric in tables.metrics:
@@ -191,6 +200,8 @@ class DeclaredChallenge(Challenge[DeclaredTables, Sources, Sources, Mapping[str,
             if name.startswith(EXTRA) and isinstance(source, SafeFile)
         }
         for own in self.settings.own_metrics[:1]:
+            from podium.challenges.declared.catalogue.own import prepare_own
+
             content.prepared = prepare_own(own, self._case({}, content))
         return content
 
@@ -365,20 +376,30 @@ class DeclaredChallenge(Challenge[DeclaredTables, Sources, Sources, Mapping[str,
         given, reasons = self.read(prediction, expected, warnings)
         found, refused = {**given}, {**reasons}
         case = self._case(found, expected)
-        for metric in self.settings.metrics:
-            if isinstance(metric.kind, WholeCaseMetric) and metric.kind.sees_all(case):
+        for kind, settings in self._whole_case_metrics:
+            if kind.sees_all(case):
                 try:
-                    metric.kind.run(metric.settings, case)
+                    kind.run(settings, case)
                 except OwnMetricFailed:
                     raise
                 except Refused as refusal:  # the organiser refuses what it sees
-                    for name in metric.kind.own.values:
+                    for name in kind.own.values:
                         refused[name] = refusal
                         del found[name]
                     case = self._case(found, expected)
         if not found:
             raise _together([*refused.values()])
         return replace(case, warnings=warnings, refused=refused)
+
+    @property
+    def _whole_case_metrics(self) -> Sequence[tuple["WholeCaseMetric", MetricSettings]]:
+        """Few challenges have any, so their code is imported where it is used."""
+        if not self.settings.own_metrics:
+            return ()
+        from podium.challenges.declared.catalogue.own import WholeCaseMetric
+
+        metrics = self.settings.metrics
+        return [(each.kind, each.settings) for each in metrics if isinstance(each.kind, WholeCaseMetric)]
 
     def missing_case(self, expected: Mapping[str, object]) -> DeclaredCase:
         return self._case({}, expected)
@@ -404,6 +425,8 @@ class DeclaredChallenge(Challenge[DeclaredTables, Sources, Sources, Mapping[str,
 
     def try_own_metrics(self, references: Iterable[Mapping[str, object]]) -> Sequence[str]:
         """Metrics of all cases also with a case that has no prediction; the first problem of every line."""
+        from podium.challenges.declared.catalogue.own import of_facts
+
         codes = {each.kind: each for each in self.settings.own_metrics}
         pairs = zip(self.settings.metrics, self._declared, strict=True)
         own = [(codes[metric.kind.name], metric, declared) for metric, declared in pairs if metric.kind.name in codes]
@@ -461,7 +484,7 @@ class DeclaredChallenge(Challenge[DeclaredTables, Sources, Sources, Mapping[str,
     def declare(self) -> Scoreboard[DeclaredCase]:
         """Every figure of the metrics, of the classes and of the time."""
         declared, time = self._declared, self.settings.time
-        classes = {name: value for name, value in self.values.items() if isinstance(value, ClassValue)}
+        classes = {name: value for name, value in self.values.items() if value.settings.kind == "class"}
         given = time.figures() if time is not None else ()
         return Scoreboard(
             metrics=[*(metric for each in declared for metric in each.metrics), *map(_correct, classes.values())],
@@ -514,7 +537,7 @@ class DeclaredChallenge(Challenge[DeclaredTables, Sources, Sources, Mapping[str,
     def overlays(
         self, case: str, prediction: Sources, reference: Sources, images: Sequence[SafeFile]
     ) -> Sequence[Overlay]:
-        from podium.challenges.declared.overlays import draw_overlays
+        from podium.challenges.declared.pictures import draw_overlays
 
         expected = self.read_reference(reference)
         found, _ = self.read(prediction, expected, [])
@@ -523,7 +546,7 @@ class DeclaredChallenge(Challenge[DeclaredTables, Sources, Sources, Mapping[str,
     def check_images(
         self, case: str, shapes: Shapes, geometries: Geometries, images: Sequence[SafeFile]
     ) -> Sequence[Sequence[str]]:
-        from podium.challenges.declared.overlays import differing_images
+        from podium.challenges.declared.pictures import differing_images
 
         return differing_images(self.values, case, shapes, geometries, images)
 
@@ -563,7 +586,7 @@ def _correct(value: AnyValueKind) -> CaseMetric[DeclaredCase]:
     )
 
 
-def _confusion(value: ClassValue, rows: Sequence[Figures]) -> Figures:
+def _confusion(value: AnyValueKind, rows: Sequence[Figures]) -> Figures:
     """Numbers of cases by true class, then by predicted class."""
     if not has_facts(rows, value.name):
         return {}

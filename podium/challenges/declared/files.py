@@ -9,16 +9,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from podium.challenges.declared.value_settings import (
-    BoxesSettings,
-    FindingsSettings,
-    LandmarksSettings,
-    SurvivalSettings,
-    ValueSettings,
-    as_tuple,
-)
 from podium.challenges.ground_truth import ReferenceProblem
+from podium.challenges.settings import as_tuple
 from podium.errors import Refused
+from podium.own_metrics import OwnMetric
 from podium.pairing import Entry, Source, Template
 from podium.platform.jobs import Job, normalize_nfc
 from podium.readers.files import SafeFile, escape_for_display
@@ -31,6 +25,7 @@ from podium.readers.text import CaseRows, MissingColumn, Row, read_json, read_ta
 from podium.readers.volumes import Volume, read_volume
 
 if TYPE_CHECKING:
+    from podium.challenges.declared.values import ValueSettings
     from podium.readers.annotations import AnnotationKind, Annotations
 
 HDF5_ENDINGS = (".h5", ".hdf5")
@@ -69,7 +64,7 @@ EXTRA = "extra:"  # and a name: a file among the references that own metrics alo
 FACTS = "cases.csv"  # beside the values of a reference: the case's row of that table
 
 
-def empty_list(settings: ValueSettings, case: str) -> Given:
+def empty_list(settings: "ValueSettings", case: str) -> Given:
     """What a case without a row in a table of points or boxes has."""
     return Given(f"{settings.table}: {case}", EMPTY_LISTS[settings.kind])
 
@@ -191,9 +186,8 @@ class Located:
                 raise Refused(f"'{self.label}' has no '{escape_for_display(column)}'.")
         return {column: found[column] for column in columns if not may_lack or found.get(column) is not None}
 
-    def annotations(self, settings: ValueSettings) -> "Annotations":
+    def annotations(self, written: "AnnotationKind") -> "Annotations":
         """Points or boxes."""
-        written = annotation_kind(settings)
         if isinstance(self.source, Entry):
             # A case without findings has no row, or one without coordinates.
             rows = [row for row in self.source.value.rows() if any(column in row for column in written.columns)]
@@ -255,7 +249,7 @@ class Located:
         return self.socket
 
 
-def located_prediction(settings: ValueSettings, source: Source | Given | Unanswered, files: OpenFiles) -> Located:
+def located_prediction(settings: "ValueSettings", source: Source | Given | Unanswered, files: OpenFiles) -> Located:
     """A value in a prediction; Refused where there is none."""
     if isinstance(source, Unanswered):
         raise Refused(source.reason)
@@ -270,7 +264,7 @@ def located_prediction(settings: ValueSettings, source: Source | Given | Unanswe
     )
 
 
-def located_reference(settings: ValueSettings, source: Source | Given | Unanswered, files: OpenFiles) -> Located:
+def located_reference(settings: "ValueSettings", source: Source | Given | Unanswered, files: OpenFiles) -> Located:
     """A value in a reference: at the same place, unless the settings name another."""
     assert not isinstance(source, Unanswered), "a case without one of its references is refused"
     return Located(
@@ -324,6 +318,20 @@ def checked_number(value: Any, *, label: str) -> float:
     return float(value)
 
 
+def cell_number(value: Any, label: str) -> float:
+    """A number, or a cell that spells a number or a truth value, as a finite float."""
+    if isinstance(value, bool):
+        return float(value)
+    if isinstance(value, str):
+        if value.strip().lower() in ("true", "false"):
+            return float(value.strip().lower() == "true")
+        try:
+            value = float(value)
+        except ValueError:
+            raise Refused(f"'{label}' must be a finite number.") from None
+    return checked_number(value, label=label)
+
+
 # Tables that hold the values of many cases: which columns are read, and the rows of one case.
 
 
@@ -343,9 +351,9 @@ class TableCase:
         return self.table.rows_of(self.case)
 
 
-def prediction_reader(values: Sequence[ValueSettings]) -> ReadTable:
+def prediction_reader(values: Sequence["ValueSettings"]) -> ReadTable:
     """How the predictions of these values are read from a table."""
-    columns = tuple(dict.fromkeys(column for value in values for column in _columns(value)))
+    columns = tuple(dict.fromkeys(column for value in values for column in value.table_columns))
 
     def read(file: SafeFile) -> Iterator[tuple[str, Entry]]:
         case_column, optional = values[0].case_column, _optional(values)
@@ -356,13 +364,13 @@ def prediction_reader(values: Sequence[ValueSettings]) -> ReadTable:
     return read
 
 
-def is_answer(settings: ValueSettings, source: Source | Given | Unanswered) -> bool:
+def is_answer(settings: "ValueSettings", source: Source | Given | Unanswered) -> bool:
     """Whether there is something where a prediction of the value is expected, usable or not."""
     if isinstance(source, Job):
         return settings.socket in source.outputs
     if isinstance(source, Entry) and settings.kind not in EMPTY_LISTS:
         try:
-            return any(column in row for row in source.value.rows() for column in _columns(settings))
+            return any(column in row for row in source.value.rows() for column in settings.table_columns)
         except MissingColumn:
             return False
         except Refused:
@@ -371,11 +379,11 @@ def is_answer(settings: ValueSettings, source: Source | Given | Unanswered) -> b
 
 
 def reference_rows(
-    file: SafeFile, values: Sequence[ValueSettings], problems: list[ReferenceProblem]
+    file: SafeFile, values: Sequence["ValueSettings"], problems: list[ReferenceProblem]
 ) -> Iterator[tuple[str, Entry]]:
     """The references of these values in a table, by case; what is wrong with it is added to `problems`."""
     case_column = values[0].reference_case_column or values[0].case_column
-    columns = dict.fromkeys(column for value in values for column in _reference_columns(value))
+    columns = dict.fromkeys(column for value in values for column in value.reference_table_columns)
     try:
         table = read_table(file, columns=tuple(columns), case_column=case_column, optional=_optional(values))
     except Refused as refusal:
@@ -389,44 +397,19 @@ def reference_rows(
         yield normalize_nfc(case), _entry(file, table, case)
 
 
-def _has_reference(value: ValueSettings, entry: Entry) -> bool:
+def _has_reference(value: "ValueSettings", entry: Entry) -> bool:
     """Whether a table gives a case's reference of a value: a case of points or boxes may have a row without any."""
     if value.kind in EMPTY_LISTS:
         return True
     try:
-        return any(column in row for row in entry.value.rows() for column in _reference_columns(value))
+        return any(column in row for row in entry.value.rows() for column in value.reference_table_columns)
     except Refused:
         return True  # it is reported where it is read
 
 
-def annotation_kind(settings: ValueSettings) -> "AnnotationKind":
-    """How points or boxes are written; few challenges have any."""
-    from podium.readers.annotations import BOXES, POINTS, boxes_by_centre
-
-    if isinstance(settings, BoxesSettings) and settings.box_columns is not None:
-        return boxes_by_centre(settings.box_columns.centre, settings.box_columns.size)
-    return BOXES if settings.kind == "boxes" else POINTS
-
-
-def _columns(value: ValueSettings) -> Sequence[str]:
-    if isinstance(value, FindingsSettings):
-        return [*value.by_name.values()]
-    if isinstance(value, LandmarksSettings):
-        return ("name", *annotation_kind(value).columns)
-    return annotation_kind(value).columns if value.kind in EMPTY_LISTS else as_tuple(value.column)
-
-
-def _reference_columns(value: ValueSettings) -> Sequence[str]:
-    if isinstance(value, SurvivalSettings):
-        return (value.time_column, value.event_column)
-    columns = _columns(value)
-    return value.reference_columns if columns == as_tuple(value.column) else columns
-
-
-def _optional(values: Sequence[ValueSettings]) -> tuple[str, ...]:
+def _optional(values: Sequence["ValueSettings"]) -> tuple[str, ...]:
     """Columns that a table need not have."""
-    lists = [value for value in values if value.kind in (*EMPTY_LISTS, "landmarks")]
-    return tuple(dict.fromkeys(column for value in lists for column in annotation_kind(value).optional))
+    return tuple(dict.fromkeys(column for value in values for column in value.optional_columns))
 
 
 def _entry(file: SafeFile, table: CaseRows, case: str) -> Entry:
@@ -437,7 +420,7 @@ def _entry(file: SafeFile, table: CaseRows, case: str) -> Entry:
 
 
 def sort_references(
-    values: Mapping[str, ValueSettings],
+    values: Mapping[str, "ValueSettings"],
     files: Sequence[SafeFile],
     problems: list[ReferenceProblem],
     *,
@@ -503,6 +486,20 @@ def sort_references(
     return {case: {name: found[name] for name in values if name in found} for case, found in references.items()}
 
 
+def extra_files(
+    metrics: Sequence[OwnMetric], files: Sequence[SafeFile]
+) -> tuple[Mapping[str, Mapping[str, SafeFile]], Sequence[SafeFile]]:
+    """The files among the references that own metrics alone see, by name and case; and the other files."""
+    templates = {name: Template(text) for each in metrics for name, text in each.extra.items()}
+    found: dict[str, dict[str, SafeFile]] = {name: {} for name in templates}
+    for file in files:
+        for name, template in templates.items():
+            if (matched := template.match(file.name)) is not None:
+                found[name][matched[0]] = file
+    taken = {file for by_case in found.values() for file in by_case.values()}
+    return found, [file for file in files if file not in taken]
+
+
 def _values_in(file: SafeFile, templates: Mapping[str, Sequence[Template]]) -> Iterator[tuple[str, str]]:
     """The values whose reference a file is, each with its case.
 
@@ -521,7 +518,7 @@ def _values_in(file: SafeFile, templates: Mapping[str, Sequence[Template]]) -> I
     yield from ((name, case) for length, name, case in fitting if length == longest)
 
 
-def reader_packages(values: Iterable[ValueSettings]) -> Collection[str]:
+def reader_packages(values: Iterable["ValueSettings"]) -> Collection[str]:
     """By file name: HDF5 has its own library, all other images share one."""
     found = set()
     for value in values:

@@ -1,18 +1,29 @@
-"""Pictures of a declared challenge: figures by region, curves of probabilities and detections, scatter of numbers."""
+"""Pictures of a declared challenge: figures by region, curves of probabilities and detections, scatter of numbers; and
+of a case the outlines of prediction and reference, for an organiser's report."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import PurePosixPath
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from podium.challenges.board import title_of
 from podium.challenges.declared.catalogue.base import ChosenMetric, MetricSettings
 from podium.challenges.declared.catalogue.regions import RegionMetric
+from podium.challenges.declared.files import HDF5_ENDINGS
 from podium.challenges.declared.values import AnyValueKind
-from podium.challenges.pictures import Diagram, FigureGrid, Picture, Points
+from podium.challenges.declared.values.labels import LabelImage, LabelsValue
+from podium.challenges.ground_truth import Geometries, Shapes
+from podium.challenges.pictures import Diagram, FigureGrid, LabelledVolume, Overlay, Picture, Points, slice_overlays
 from podium.figures import Figures, get
 from podium.metrics import Floats
 from podium.metrics.detection import FROC_RATES, Candidates
+from podium.platform.jobs import case_of
+from podium.readers.files import SafeFile
+from podium.readers.geometry import Geometry, Shape, differences
+from podium.readers.hdf5 import open_hdf5
+from podium.readers.images import Image, read_image
 
 _BINS = 10
 
@@ -195,3 +206,72 @@ def _of_detections(metrics: Sequence[ChosenMetric], rows: Sequence[Figures]) -> 
                 lines={"all candidates": list(zip(hits / findings, hits / (hits + misses), strict=True))},
                 caption=f"{len(candidates.hit)} candidates and {findings} findings in {len(rows)} cases.",
             )
+
+
+# Outlines of one case. An image is `<case>.<ending>`, with several label images `<case>_<value>.<ending>`, or
+# `<value>_img` in `<case>.h5`. Of a volume, `slice_overlays` draws the slice with the most error.
+
+Values = Mapping[str, AnyValueKind]
+
+
+def _drawn(values: Values) -> Mapping[str, LabelsValue]:
+    return {
+        name: value for name, value in values.items() if isinstance(value, LabelsValue) and value.settings.is_predicted
+    }
+
+
+def draw_overlays(
+    values: Values, case: str, found: Mapping[str, object], expected: Mapping[str, object], images: Sequence[SafeFile]
+) -> Sequence[Overlay]:
+    """The views of one case, from both of its sides."""
+    overlays: list[Overlay] = []
+    for name, value in _drawn(values).items():
+        if name not in found or name not in expected:
+            continue
+        theirs, ours = found[name], expected[name]
+        assert isinstance(theirs, LabelImage)
+        assert isinstance(ours, LabelImage)
+        image = _image(values, images, case=case, value=name, grid=(ours.labels.shape, ours.geometry))
+        overlays += slice_overlays(
+            LabelledVolume(
+                title=title_of(value.title),
+                image=image.array if isinstance(image, Image) else image,
+                prediction=theirs.labels,
+                reference=ours.labels,
+                regions=value.regions,
+                geometry=ours.geometry,
+            )
+        )
+    return overlays
+
+
+def differing_images(
+    values: Values, case: str, shapes: Shapes, geometries: Geometries, images: Sequence[SafeFile]
+) -> Sequence[Sequence[str]]:
+    """For every image of a case the parts of its header that differ from the reference's."""
+    drawn = [name for name in _drawn(values) if name in shapes]
+    found = {
+        name: _image(values, images, case=case, value=name, grid=(shapes[name], geometries.get(name))) for name in drawn
+    }
+    return [
+        [*differences(image.geometry if isinstance(image, Image) else None, geometries.get(name))]
+        for name, image in found.items()
+        if image is not None
+    ]
+
+
+def _image(
+    values: Values, images: Sequence[SafeFile], *, case: str, value: str, grid: tuple[Shape, Geometry | None]
+) -> Image | NDArray[Any] | None:
+    """The image that a value was drawn on, if the organiser's folder has it."""
+    names = [f"{case}_{value}", case] if len(_drawn(values)) == 1 else [f"{case}_{value}"]
+    for file in images:
+        name = PurePosixPath(file.name).name
+        if name.lower().endswith(HDF5_ENDINGS):
+            if name.rpartition(".")[0] in (case, f"{case}_image"):
+                with open_hdf5(file) as source:
+                    if source.has(f"{value}_img"):
+                        return source.read(f"{value}_img", shape=grid[0])
+        elif case_of(name) in names:
+            return read_image(file, shape=grid[0], onto=grid[1])
+    return None

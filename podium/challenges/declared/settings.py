@@ -25,10 +25,17 @@ from pydantic_core import PydanticCustomError
 
 from podium.challenges.declared.catalogue import metric_kinds, metric_names
 from podium.challenges.declared.catalogue.base import ChosenMetric, MetricKind
-from podium.challenges.declared.catalogue.own import load_own_metrics, own_kind
-from podium.challenges.declared.value_settings import MEAN, VALUE_MODELS, ValueSettings, as_tuple
-from podium.challenges.declared.values import VALUE_KINDS
-from podium.challenges.settings import FigureName, Positive, RankingSettings, Settings, Tables, problem_at, unknown_key
+from podium.challenges.declared.values import MEAN, VALUE_KINDS, ValueSettings, make_value, value_model, value_models
+from podium.challenges.settings import (
+    FigureName,
+    Positive,
+    RankingSettings,
+    Settings,
+    Tables,
+    as_tuple,
+    problem_at,
+    unknown_key,
+)
 from podium.errors import ValidationProblem, all_problems, did_you_mean
 from podium.figures import Figures
 from podium.metrics.declaration import GivenFigure
@@ -41,8 +48,6 @@ from podium.platform.submission import SubmissionShape
 _FASTEST: Mapping[str, str] = {"fixed": "2/3", "cohort": "1/3"}  # shares of the baseline by rule
 _SLOWEST = dict.fromkeys(_FASTEST, "2")
 _TAKEN = {"facts", "groups", "confusion_matrix"}
-_VALUE_KEYS: Mapping[str, Collection[str]] = {kind: model.model_fields for kind, model in VALUE_MODELS.items()}
-_ANY_KEY = frozenset(chain.from_iterable(_VALUE_KEYS.values()))
 _OTHER_PLACE = {"file": ("table",), "reference": ("reference_table", "table"), "reference_table": ("reference",)}
 """Keys of `[values]` that a value does not inherit where it has one of these."""
 
@@ -182,11 +187,11 @@ def _value_by_kind(table: Any) -> ValueSettings:
     if not isinstance(table, Mapping):
         raise PydanticCustomError("dict_type", "a value is a table")
     kind = table.get("kind")
-    if not isinstance(kind, str) or kind not in VALUE_MODELS:
+    if not isinstance(kind, str) or kind not in VALUE_KINDS:
         words = "" if kind is None else f"is '{kind}', which is not a kind of value"
-        close = did_you_mean(str(kind), VALUE_MODELS) or f"; there are: {', '.join(VALUE_MODELS)}"
+        close = did_you_mean(str(kind), VALUE_KINDS) or f"; there are: {', '.join(VALUE_KINDS)}"
         raise problem_at("kind", words + close, is_missing=kind is None)
-    return VALUE_MODELS[kind].model_validate(table)
+    return value_model(kind).model_validate(table)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -242,18 +247,27 @@ class DeclaredTables(Tables):
 
     @classmethod
     def own_code(cls, path: Path) -> Mapping[str, Any]:
-        return {"own_metrics": load_own_metrics(path)} if path.is_file() else {}
+        if not path.is_file():
+            return {}
+        from podium.challenges.declared.catalogue.own import load_own_metrics
+
+        return {"own_metrics": load_own_metrics(path)}
 
     @classmethod
     def read(cls, content: Mapping[str, Any]) -> tuple[Self | None, Sequence[ValidationProblem]]:
         given = content.get("values")
         filled, defaults = _with_defaults(given)
         content = {**content, "values": filled} if isinstance(given, dict) else dict(content)
-        unknown = [key for key in defaults if key not in _ANY_KEY]
-        problems = [ValidationProblem(key=("values", key), words=unknown_key(key, _ANY_KEY)) for key in unknown]
+        known = frozenset(chain.from_iterable(_keys_of(table.get("kind")) for table in filled.values()))
+        unknown = [key for key in defaults if key not in known and key not in _all_keys()]
+        problems = [ValidationProblem(key=("values", key), words=unknown_key(key, _all_keys())) for key in unknown]
         kinds = {name: str(table.get("kind")) for name, table in filled.items()}
         try:
-            own = [own_kind(OwnMetric.model_validate(each)) for each in content.get("own_metrics", ())]
+            own: Sequence[MetricKind] = ()
+            if content.get("own_metrics"):
+                from podium.challenges.declared.catalogue.own import own_kind
+
+                own = [own_kind(OwnMetric.model_validate(each)) for each in content["own_metrics"]]
             taken = [each.name for each in own if each.name in metric_names()]
             words = "declares '{}', which is a metric of Podium"
             problems += [ValidationProblem(key=("own_metrics",), words=words.format(name)) for name in taken]
@@ -282,6 +296,15 @@ class DeclaredTables(Tables):
         return content if self.own_metrics else {key: each for key, each in content.items() if key != "own_metrics"}
 
 
+def _all_keys() -> frozenset[str]:
+    """Of all kinds of values, whose modules are all imported then."""
+    return frozenset(chain.from_iterable(model.model_fields for model in value_models().values()))
+
+
+def _keys_of(kind: Any) -> Collection[str]:
+    return value_model(kind).model_fields if kind in VALUE_KINDS else ("kind",)
+
+
 def _is_of_empty(problem: ValidationProblem, others: Sequence[ValidationProblem]) -> bool:
     """Whether a list is called empty only because everything in it is wrong."""
     inside = any(each.key[: len(problem.key)] == problem.key != each.key for each in others)
@@ -298,13 +321,13 @@ def _with_defaults(tables: Any) -> tuple[dict[str, Any], Mapping[str, Any]]:
     values = {
         name: table
         for name, table in tables.items()
-        if isinstance(table, dict) and (name not in _ANY_KEY or isinstance(table.get("kind"), str))
+        if isinstance(table, dict) and (isinstance(table.get("kind"), str) or name not in _all_keys())
     }
     defaults = {key: value for key, value in tables.items() if key not in values}
     masks = {str(table.get("within")) for table in values.values()}
     filled = {}
     for name, own in values.items():
-        keys = _VALUE_KEYS.get(str(own.get("kind", defaults.get("kind"))), ("kind",))
+        keys = _keys_of(own.get("kind", defaults.get("kind")))
         unwanted = {"socket", "file", "table"} if name in masks else set()
         unwanted |= {key for key, others in _OTHER_PLACE.items() if any(other in own for other in others)}
         inherited = {key: value for key, value in defaults.items() if key in keys and key not in unwanted}
@@ -350,7 +373,7 @@ def _value_problems(values: Mapping[str, ValueSettings]) -> Sequence[ValidationP
 
 def _metric_problems(tables: DeclaredTables) -> Sequence[ValidationProblem]:
     """What metrics are `of`, what their settings need of these values, and names that two of them share."""
-    values = {name: VALUE_KINDS[value.kind](name, value) for name, value in tables.values.items()}
+    values = {name: make_value(name, value) for name, value in tables.values.items()}
     problems: list[ValidationProblem] = []
     names: dict[str, int] = {}
     for number, metric in enumerate(tables.metrics):

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from podium.challenges.declared.value_settings import VALUE_MODELS, ValueSettings
+from podium.challenges.declared.values import ValueSettings, value_models
 from podium.errors import UsageError, did_you_mean
 from podium.readers.files import escape_for_display
 
@@ -25,7 +25,8 @@ _COMPLETE = (
     "# This is a complete challenge: change it step by step, and run `podium check` after every step. Lines such as"
 )
 _INCOMPLETE = "# The values are those of the starter kit: fill in what `podium check` lists as missing. Lines such as"
-_KIND_OF_VALUE = {socket: kind for kind, model in reversed([*VALUE_MODELS.items()]) for socket in model.sockets}
+_MODELS = value_models()
+_KIND_OF_VALUE = {socket: kind for kind, model in reversed([*_MODELS.items()]) for socket in model.sockets}
 """Of every kind of socket, the first kind of value that it holds."""
 
 
@@ -46,7 +47,7 @@ class KitSocket:
             kinds = [_KIND_OF_VALUE[self.kind]] if self.kind in _KIND_OF_VALUE else []
             is_text = kinds == ["class"] and isinstance(self.example, str) and len(self.example) > _LONG_TEXT
             return ["text"] if is_text else kinds
-        fitting = {kind: model for kind, model in VALUE_MODELS.items() if bool(model.is_image) == self.is_image}
+        fitting = {kind: model for kind, model in _MODELS.items() if bool(model.is_image) == self.is_image}
         return list(fitting) if self.is_image or self.is_json else []
 
     @property
@@ -152,7 +153,7 @@ def _value(socket: KitSocket, interfaces: Sequence[KitInterface], *, alone: bool
     name = name if name[:1].isalpha() else f"value_{name}"
     kinds = socket.value_kinds
     is_known = bool(socket.kind) and socket.kind != _ANY_JSON
-    model: type[ValueSettings] = VALUE_MODELS[kinds[0]]
+    model: type[ValueSettings] = _MODELS[kinds[0]]
     kind = f'kind = "{kinds[0]}"' if is_known else f'# kind = "{kinds[0]}"   # or {", ".join(kinds[1:])}'
     lines = [f"[values.{name}]", kind, f'socket = "{socket.slug}"']
     if model.ending:

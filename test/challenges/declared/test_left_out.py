@@ -25,7 +25,10 @@ from podium.challenges import challenge_from_settings
 from podium.challenges.challenge import AnyChallenge
 from podium.challenges.declared.catalogue import metric_kinds
 from podium.challenges.declared.catalogue.base import DeclaredCase
-from podium.challenges.declared.values import Compared, ContinuousImage, LabelImage, SurvivalTime
+from podium.challenges.declared.values import Compared
+from podium.challenges.declared.values.images import ContinuousImage
+from podium.challenges.declared.values.labels import LabelImage
+from podium.challenges.declared.values.scalars import SurvivalTime
 from podium.challenges.loading import load_tables
 from podium.errors import ConfigurationError
 from podium.figures import get, holds

@@ -13,7 +13,7 @@ from hypothesis.extra.numpy import arrays
 from numpy.typing import NDArray
 from properties import examples
 
-from podium.challenges.declared.values import _present_labels
+from podium.challenges.declared.values.labels import _present_labels
 
 pytestmark = pytest.mark.usefixtures("in_process")
 
@@ -217,5 +217,5 @@ SMALL_IMAGES = arrays(
 @given(labels=SMALL_IMAGES, likely=st.sets(st.sampled_from([0, 1, 2, 3, 9, 70_000]), max_size=6))
 def test_all_values_and_no_others_are_found(labels: NDArray[Any], likely: set[int], at_once: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("podium.challenges.declared.values._COUNTED_AT_ONCE", at_once)
+        patch.setattr("podium.challenges.declared.values.labels._COUNTED_AT_ONCE", at_once)
         assert _present_labels(labels, likely) == {int(value) for value in labels.flat}

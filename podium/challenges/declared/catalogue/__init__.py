@@ -14,7 +14,7 @@ _MODULES = {
     "points": "detections",
     "boxes": "detections",
     "detection_map": "detections",
-    "landmarks": "landmarks",
+    "landmarks": "detections",
     "number": "scalars",
     "image": "images",
     "text": "texts",

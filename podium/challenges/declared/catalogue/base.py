@@ -16,9 +16,8 @@ from typing import Any, Literal, TypedDict
 import numpy as np
 
 from podium.challenges.board import title_of
-from podium.challenges.declared.value_settings import Texts, as_tuple
-from podium.challenges.declared.values import AnyValueKind, Compared
-from podium.challenges.settings import FigureName, Finite, GatedSettings, Text
+from podium.challenges.declared.values import AnyValueKind, Compared, Texts
+from podium.challenges.settings import FigureName, Finite, GatedSettings, Text, as_tuple
 from podium.errors import Refused, ValidationProblem, did_you_mean
 from podium.figures import Figures, get
 from podium.metrics import Floats

@@ -9,7 +9,8 @@ import numpy as np
 from pydantic import Field, StrictInt
 
 from podium.challenges.declared.catalogue.base import CohortArrays, CohortFacts, CohortValueMetric, MetricSettings
-from podium.challenges.declared.values import AnyValueKind, FindingValue
+from podium.challenges.declared.values import AnyValueKind
+from podium.challenges.declared.values.classes import FindingValue
 from podium.challenges.settings import Threshold
 from podium.errors import ValidationProblem
 from podium.metrics import Floats, classification

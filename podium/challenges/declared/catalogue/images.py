@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from podium.challenges.declared.catalogue.base import CaseValueMetric, DeclaredCase, MetricSettings, length_of_range
-from podium.challenges.declared.value_settings import Range
-from podium.challenges.declared.values import AnyValueKind
+from podium.challenges.declared.values import AnyValueKind, Range
 from podium.challenges.settings import Positive
 from podium.errors import ValidationProblem
 from podium.metrics import Mask, image_quality

@@ -24,8 +24,9 @@ from podium.challenges.declared.catalogue.base import (
     outside,
     referenced,
 )
-from podium.challenges.declared.value_settings import Texts, as_tuple
-from podium.challenges.declared.values import AnyValueKind, Compared, LabelImage, LabelsValue
+from podium.challenges.declared.values import AnyValueKind, Compared, Texts
+from podium.challenges.declared.values.labels import LabelImage, LabelsValue
+from podium.challenges.settings import as_tuple
 from podium.errors import ValidationProblem
 from podium.figures import Figures, get
 from podium.metrics import Floats, Mask
