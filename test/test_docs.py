@@ -19,7 +19,7 @@ from podium.challenges import challenge_class
 from podium.challenges.declared.catalogue.base import MetricSettings
 from podium.challenges.declared.catalogue.regions import RegionSettings
 from podium.challenges.declared.settings import TimeSettings
-from podium.challenges.declared.values import ValueSettings, value_models
+from podium.challenges.declared.values import VALUE_KINDS, ValueSettings, value_kind
 from podium.challenges.loading import load_tables
 from podium.challenges.reports.files import JudgeSettings
 from podium.challenges.settings import (
@@ -210,7 +210,7 @@ def test_documented_defaults_are_those_of_the_code(
 
 
 def test_documented_defaults_of_single_kinds_of_values_are_those_of_the_code() -> None:
-    models = {kind: model for model in models_of_values() for kind in get_args(model.model_fields["kind"].annotation)}
+    models = {kind: model for model in value_models() for kind in get_args(model.model_fields["kind"].annotation)}
     wrong = {}
     for row in table_of("declared.md", "Keys of single kinds"):
         for key in marked(row["key"]):
@@ -251,12 +251,12 @@ def test_what_the_page_of_metrics_calls_required_is_required(metrics: dict[str, 
     assert any(key in str(problem) and ("missing" in str(problem) or "needs" in str(problem)) for problem in problems)
 
 
-def models_of_values() -> tuple[type[BaseModel], ...]:
-    return tuple(dict.fromkeys(value_models().values()))
+def value_models() -> tuple[type[BaseModel], ...]:
+    return tuple(dict.fromkeys(value_kind(kind)[0] for kind in VALUE_KINDS))
 
 
 def test_every_kind_of_value_and_its_own_keys_are_documented() -> None:
-    kinds = {kind: model for model in models_of_values() for kind in get_args(model.model_fields["kind"].annotation)}
+    kinds = {kind: model for model in value_models() for kind in get_args(model.model_fields["kind"].annotation)}
     assert first_cells("Kinds of values") == set(kinds)
     rows = [*table_of("declared.md", "Keys of single kinds")]
     shown = {(key, kind) for row in rows for key in marked(row["key"]) for kind in marked(row["of the kinds"])}

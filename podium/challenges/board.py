@@ -144,24 +144,12 @@ NO_RULE = RankingRule(words="", criteria=(), case_metrics=())
 # What a kind declares, with the four tables added.
 
 
-@dataclass(frozen=True, kw_only=True)
-class CompleteBoard:
-    """A scoreboard and a ranking rule with the four tables added, and what is wrong with these.
-
-    confidential  paths in a row that give a reference away: what the kind hides, and the case figures made of it
-    """
-
-    scoreboard: Scoreboard[Any]
-    ranking: RankingRule
-    confidential: Sequence[str]
-    problems: Sequence[ValidationProblem]
-
-
 def complete_board(
     declared: Scoreboard[Any], ranking: RankingRule, tables: Tables, *, confidential: Sequence[str]
-) -> CompleteBoard:
-    """The kind's scoreboard and rule (NO_RULE where there is none) with the tables added; all that is wrong with them
-    is reported, and left out."""
+) -> tuple[Scoreboard[Any], RankingRule, Sequence[str], Sequence[ValidationProblem]]:
+    """The kind's scoreboard and rule (NO_RULE where there is none) with the tables added, the paths in a row that give
+    a reference away (what the kind hides, and the case figures made of it), and all that is wrong with the tables,
+    which is left out."""
     known = FigureNames(titles={}, groupings=declared.groupings)
     names = _Names(known=known, tables=tables, confidential=list(confidential))
     for figure in (*declared.cohort_metrics, *declared.given):
@@ -190,12 +178,8 @@ def complete_board(
     board = replace(board, quantiles=tuple(sorted(known.quantiles)))
     names.known = board.names
     rule = _rule(ranking, board, names)
-    return CompleteBoard(
-        scoreboard=replace(board, **_leaderboard(board, rule, names), quantiles=tuple(sorted(names.known.quantiles))),
-        ranking=rule,
-        confidential=names.confidential,
-        problems=names.problems,
-    )
+    board = replace(board, **_leaderboard(board, rule, names), quantiles=tuple(sorted(names.known.quantiles)))
+    return board, rule, names.confidential, names.problems
 
 
 @dataclass(kw_only=True)

@@ -91,9 +91,10 @@ class Challenge(ABC, Generic[TablesT, PredictionT, ReferenceT, ContentT, CaseT])
     def complete(self) -> Sequence[ValidationProblem]:
         """Add the tables of figures, leaderboard and ranking to what the kind declares; what is wrong with them."""
         declared = replace(self.declare(), groupings=self.cases.groupings)
-        board = complete_board(declared, self.ranking_rule(), self.tables, confidential=self.confidential_paths())
-        self.scoreboard, self.ranking, self.confidential = board.scoreboard, board.ranking, board.confidential
-        return board.problems
+        self.scoreboard, self.ranking, self.confidential, problems = complete_board(
+            declared, self.ranking_rule(), self.tables, confidential=self.confidential_paths()
+        )
+        return problems
 
     # References
 

@@ -41,11 +41,17 @@ class Asked:
 
 
 @dataclass(frozen=True, eq=False)
-class SampleImage:
-    """An image to be written, in numpy order; HDF5 has no geometry."""
+class CaseImage:
+    """Pixels, confidences or labels in numpy order; HDF5 has no geometry."""
 
     pixels: NDArray[Any]
     geometry: Geometry | None
+
+    @property
+    def spacing(self) -> tuple[float, ...]:
+        """In array order (z, y, x) and mm; 1 for every axis where the format has none."""
+        axes = self.pixels.ndim
+        return (1.0,) * axes if self.geometry is None else tuple(reversed(self.geometry.spacing))[-axes:]
 
 
 @dataclass(frozen=True, kw_only=True)

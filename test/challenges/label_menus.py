@@ -16,9 +16,8 @@ from challenges.label_attacks import Labels, names
 from numpy.typing import NDArray
 
 from podium.challenges import challenge_from_settings
-from podium.challenges.declared.values.images import ContinuousImage
-from podium.challenges.declared.values.labels import LabelImage
 from podium.challenges.declared.values.scalars import SurvivalTime
+from podium.challenges.samples import CaseImage
 from podium.figures import leaves
 from podium.metrics.aggregation import CohortValues
 from podium.metrics.resampling import Resamples
@@ -29,15 +28,15 @@ Publish = Callable[["Menu", Sequence[CaseResult]], Mapping[str, Any]]
 _OTHERS = 4  # how often the labels that are not asked about are drawn
 
 
-def mask(voxels: int) -> LabelImage:
-    return LabelImage((np.arange(64) < voxels).astype(np.uint8).reshape(8, 8), None)
+def mask(voxels: int) -> CaseImage:
+    return CaseImage((np.arange(64) < voxels).astype(np.uint8).reshape(8, 8), None)
 
 
-def picture(share: float) -> ContinuousImage:
+def picture(share: float) -> CaseImage:
     """Noise, large enough for five scales, with this share of a bright square."""
     pixels = np.random.default_rng(0).random((176, 176)) / 2
     pixels[40:120, 40:120] += 0.4 * share
-    return ContinuousImage(pixels, None)
+    return CaseImage(pixels, None)
 
 
 def found(of: Any) -> Sequence[Any]:
@@ -45,9 +44,9 @@ def found(of: Any) -> Sequence[Any]:
     return [with_probabilities(of(places), shares) for places, shares in (*sure, ([5, 15, 12], [0.8, 0.6, 0.1]))]
 
 
-def heat(share: float, pixels: int = 2) -> ContinuousImage:
+def heat(share: float, pixels: int = 2) -> CaseImage:
     values = np.where((np.arange(16) >= 5) & (np.arange(16) < 5 + pixels), share, 0).astype(np.float32)
-    return ContinuousImage(values.reshape(4, 4), None)
+    return CaseImage(values.reshape(4, 4), None)
 
 
 def at(place: float) -> NDArray[np.float64]:

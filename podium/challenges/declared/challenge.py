@@ -40,9 +40,9 @@ from podium.challenges.declared.values import (
     AnyValueKind,
     Compared,
     asked_of,
-    make_value,
     samples_of,
     socket_of,
+    value_kind,
 )
 from podium.challenges.ground_truth import (
     Collected,
@@ -106,7 +106,7 @@ class DeclaredChallenge(Challenge[DeclaredTables, Sources, Sources, Mapping[str,
         self.settings = tables
         self.engine = engine_named(tables.engine)
         self.values: Mapping[str, AnyValueKind] = {
-            name: make_value(name, value) for name, value in tables.values.items()
+            name: value_kind(value.kind)[1](name, value) for name, value in tables.values.items()
         }
         self._predicted = {name: value for name, value in self.values.items() if value.settings.is_predicted}
         for metric in tables.metrics:

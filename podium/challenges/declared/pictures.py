@@ -13,9 +13,10 @@ from podium.challenges.declared.catalogue.base import ChosenMetric, MetricSettin
 from podium.challenges.declared.catalogue.regions import RegionMetric
 from podium.challenges.declared.files import HDF5_ENDINGS
 from podium.challenges.declared.values import AnyValueKind
-from podium.challenges.declared.values.labels import LabelImage, LabelsValue
+from podium.challenges.declared.values.labels import LabelsValue
 from podium.challenges.ground_truth import Geometries, Shapes
 from podium.challenges.pictures import Diagram, FigureGrid, LabelledVolume, Overlay, Picture, Points, slice_overlays
+from podium.challenges.samples import CaseImage
 from podium.figures import Figures, get
 from podium.metrics import Floats
 from podium.metrics.detection import FROC_RATES, Candidates
@@ -229,15 +230,15 @@ def draw_overlays(
         if name not in found or name not in expected:
             continue
         theirs, ours = found[name], expected[name]
-        assert isinstance(theirs, LabelImage)
-        assert isinstance(ours, LabelImage)
-        image = _image(values, images, case=case, value=name, grid=(ours.labels.shape, ours.geometry))
+        assert isinstance(theirs, CaseImage)
+        assert isinstance(ours, CaseImage)
+        image = _image(values, images, case=case, value=name, grid=(ours.pixels.shape, ours.geometry))
         overlays += slice_overlays(
             LabelledVolume(
                 title=title_of(value.title),
                 image=image.array if isinstance(image, Image) else image,
-                prediction=theirs.labels,
-                reference=ours.labels,
+                prediction=theirs.pixels,
+                reference=ours.pixels,
                 regions=value.regions,
                 geometry=ours.geometry,
             )

@@ -25,7 +25,7 @@ from pydantic_core import PydanticCustomError
 
 from podium.challenges.declared.catalogue import metric_kinds, metric_names
 from podium.challenges.declared.catalogue.base import ChosenMetric, MetricKind
-from podium.challenges.declared.values import MEAN, VALUE_KINDS, ValueSettings, make_value, value_model, value_models
+from podium.challenges.declared.values import MEAN, VALUE_KINDS, ValueSettings, value_kind
 from podium.challenges.settings import (
     FigureName,
     Positive,
@@ -191,7 +191,7 @@ def _value_by_kind(table: Any) -> ValueSettings:
         words = "" if kind is None else f"is '{kind}', which is not a kind of value"
         close = did_you_mean(str(kind), VALUE_KINDS) or f"; there are: {', '.join(VALUE_KINDS)}"
         raise problem_at("kind", words + close, is_missing=kind is None)
-    return value_model(kind).model_validate(table)
+    return value_kind(kind)[0].model_validate(table)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -298,11 +298,11 @@ class DeclaredTables(Tables):
 
 def _all_keys() -> frozenset[str]:
     """Of all kinds of values, whose modules are all imported then."""
-    return frozenset(chain.from_iterable(model.model_fields for model in value_models().values()))
+    return frozenset(chain.from_iterable(map(_keys_of, VALUE_KINDS)))
 
 
 def _keys_of(kind: Any) -> Collection[str]:
-    return value_model(kind).model_fields if kind in VALUE_KINDS else ("kind",)
+    return value_kind(kind)[0].model_fields if kind in VALUE_KINDS else ("kind",)
 
 
 def _is_of_empty(problem: ValidationProblem, others: Sequence[ValidationProblem]) -> bool:
@@ -373,7 +373,7 @@ def _value_problems(values: Mapping[str, ValueSettings]) -> Sequence[ValidationP
 
 def _metric_problems(tables: DeclaredTables) -> Sequence[ValidationProblem]:
     """What metrics are `of`, what their settings need of these values, and names that two of them share."""
-    values = {name: make_value(name, value) for name, value in tables.values.items()}
+    values = {name: value_kind(value.kind)[1](name, value) for name, value in tables.values.items()}
     problems: list[ValidationProblem] = []
     names: dict[str, int] = {}
     for number, metric in enumerate(tables.metrics):

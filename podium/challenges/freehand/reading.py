@@ -455,9 +455,5 @@ def run_in_order(tasks: Sequence[Callable[[], None]], *, threads: int) -> None:
             task()
         return
     with ThreadPoolExecutor(threads) as pool:
-        started = [pool.submit(task) for task in tasks]
-        try:
-            for each in started:
-                each.result()
-        finally:
-            pool.shutdown(cancel_futures=True)
+        for _ in pool.map(lambda task: task(), tasks):
+            pass

@@ -43,7 +43,7 @@ from podium.challenges.lesions.scoring import (
     scoreboard,
 )
 from podium.challenges.pictures import LabelledVolume, Outlined, Overlay, slice_overlays
-from podium.challenges.samples import CaseSamples, Part, SampleImage, Socket
+from podium.challenges.samples import CaseImage, CaseSamples, Part, Socket
 from podium.errors import Refused
 from podium.figures import Figures
 from podium.metrics.components import Components, find_lesions, find_lesions_at, label_components, label_voxels
@@ -297,7 +297,7 @@ class LesionsChallenge(Challenge[LesionsTables, LesionsPrediction, SafeFile, Les
         sockets = self.settings.sockets
         return [
             Part(
-                content=SampleImage(mask, geometry),
+                content=CaseImage(mask, geometry),
                 socket=Socket(sockets.segmentation, "Segmentation"),
                 file=f"{case}/iter_{step}.nii.gz",
                 inputs={sockets.step: step},

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from podium.challenges.samples import CaseSamples, Part, SampleImage, Socket
+from podium.challenges.samples import CaseImage, CaseSamples, Part, Socket
 from podium.errors import GroundTruthError, UsageError
 from podium.evaluation import Task
 from podium.execution.executor import Executor
@@ -111,7 +111,7 @@ def _write_files(folder: Path, parts: Sequence[Part]) -> None:
         if name.endswith((".h5", ".hdf5")):
             with h5py.File(path, "w") as file:
                 for part in together:
-                    is_image = isinstance(part.content, SampleImage)
+                    is_image = isinstance(part.content, CaseImage)
                     file[part.dataset] = part.content.pixels if is_image else part.content
         elif name.endswith((".csv", ".tsv")):
             _write_table(path, together[0].rows)
@@ -124,7 +124,7 @@ def _write_files(folder: Path, parts: Sequence[Part]) -> None:
 def _write(path: Path, parts: Sequence[Part]) -> None:
     """An image, arrays, or JSON that may have several values at their pointers."""
     content = parts[0].content
-    if isinstance(content, SampleImage):
+    if isinstance(content, CaseImage):
         _write_image(path, content)
     elif isinstance(content, dict) and any(isinstance(each, np.ndarray) for each in content.values()):
         with path.open("wb") as file:
@@ -133,7 +133,7 @@ def _write(path: Path, parts: Sequence[Part]) -> None:
         _write_json(path, _at_pointers(parts))
 
 
-def _write_image(path: Path, image: SampleImage) -> None:
+def _write_image(path: Path, image: CaseImage) -> None:
     pixels = image.pixels.view(np.uint8) if image.pixels.dtype == np.bool_ else image.pixels
     if pixels.dtype.kind == "u" and pixels.size:
         pixels = pixels.astype(np.min_scalar_type(int(pixels.max())))

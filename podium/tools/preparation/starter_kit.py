@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from podium.challenges.declared.values import ValueSettings, value_models
+from podium.challenges.declared.values import VALUE_KINDS, ValueSettings, value_kind
 from podium.errors import UsageError, did_you_mean
 from podium.readers.files import escape_for_display
 
@@ -25,7 +25,7 @@ _COMPLETE = (
     "# This is a complete challenge: change it step by step, and run `podium check` after every step. Lines such as"
 )
 _INCOMPLETE = "# The values are those of the starter kit: fill in what `podium check` lists as missing. Lines such as"
-_MODELS = value_models()
+_MODELS = {kind: value_kind(kind)[0] for kind in VALUE_KINDS}
 _KIND_OF_VALUE = {socket: kind for kind, model in reversed([*_MODELS.items()]) for socket in model.sockets}
 """Of every kind of socket, the first kind of value that it holds."""
 

@@ -26,10 +26,9 @@ from podium.challenges.challenge import AnyChallenge
 from podium.challenges.declared.catalogue import metric_kinds
 from podium.challenges.declared.catalogue.base import DeclaredCase
 from podium.challenges.declared.values import Compared
-from podium.challenges.declared.values.images import ContinuousImage
-from podium.challenges.declared.values.labels import LabelImage
 from podium.challenges.declared.values.scalars import SurvivalTime
 from podium.challenges.loading import load_tables
+from podium.challenges.samples import CaseImage
 from podium.errors import ConfigurationError
 from podium.figures import get, holds
 from podium.metrics.declaration import Metric
@@ -74,9 +73,9 @@ def pictures(cell: st.SearchStrategy[Any], kind: Any) -> st.SearchStrategy[Any]:
     return st.lists(cell, min_size=12, max_size=12).map(lambda each: np.array(each, kind).reshape(3, 4))
 
 
-def large_image(seed: int) -> ContinuousImage:
+def large_image(seed: int) -> CaseImage:
     """Large enough for the five scales of MS-SSIM."""
-    return ContinuousImage(np.random.default_rng(seed).random((176, 176)), None)
+    return CaseImage(np.random.default_rng(seed).random((176, 176)), None)
 
 
 def points(places: list[int]) -> Annotations:
@@ -111,13 +110,13 @@ def landmarks(*, least: int) -> st.SearchStrategy[dict[str, Any]]:
     return st.dictionaries(st.sampled_from("abc"), place, min_size=least)
 
 
-LABELS = pictures(st.integers(0, 2), np.uint8).map(lambda each: LabelImage(each, None))
-OBJECTS = pictures(st.integers(0, 3), np.uint16).map(lambda each: LabelImage(each, None))
+LABELS = pictures(st.integers(0, 2), np.uint8).map(lambda each: CaseImage(each, None))
+OBJECTS = pictures(st.integers(0, 3), np.uint16).map(lambda each: CaseImage(each, None))
 TABLE = {"table": "p.csv", "column": "v"}
 SHARE = st.integers(0, 8).map(lambda eighths: eighths / 8)
 TEXT = st.lists(st.sampled_from("abcd"), min_size=1, max_size=6).map(" ".join)
-FINDINGS = pictures(st.sampled_from([0, 0, 0, 1]), np.float32).map(lambda each: ContinuousImage(each, None))
-CONFIDENCES = pictures(st.sampled_from([0, 0, 0.3, 0.8]), np.float32).map(lambda each: ContinuousImage(each, None))
+FINDINGS = pictures(st.sampled_from([0, 0, 0, 1]), np.float32).map(lambda each: CaseImage(each, None))
+CONFIDENCES = pictures(st.sampled_from([0, 0, 0.3, 0.8]), np.float32).map(lambda each: CaseImage(each, None))
 SIDES: dict[str, Side] = {
     "labels": Side(value={"file": "{case}.mha", "labels": {"one": 1, "two": 2}}, reference=LABELS, prediction=LABELS),
     "instances": Side(

@@ -57,7 +57,7 @@ class _Images(TypedDict):
 def _images(case: DeclaredCase, value: AnyValueKind) -> _Images:
     compared = case.values[value.name]
     within = value.settings.within
-    mask = None if within is None else case.values[within].reference.labels != 0
+    mask = None if within is None else case.values[within].reference.pixels != 0
     return {"prediction": compared.found.pixels, "reference": compared.reference.pixels, "within": mask}
 
 
@@ -86,7 +86,7 @@ def _missing_differences(case: DeclaredCase, value: AnyValueKind, settings: Metr
     reference: Pixels = case.values[value.name].reference.pixels.astype(np.float64)
     within = value.settings.within
     if within is not None:
-        reference = reference[case.values[within].reference.labels != 0]
+        reference = reference[case.values[within].reference.pixels != 0]
     bounds = _bounds(settings, value)
     assert bounds is not None, "without a range, `failed` is required"
     reference = np.clip(reference, *bounds)
@@ -109,7 +109,7 @@ def _missing_psnr(case: DeclaredCase, value: AnyValueKind, settings: RangedSetti
 
 def _without_voxels(case: DeclaredCase, value: AnyValueKind) -> Reason | None:
     within = value.settings.within
-    is_empty = within is not None and not case.values[within].reference.labels.any()
+    is_empty = within is not None and not case.values[within].reference.pixels.any()
     return "reference_empty" if is_empty else None
 
 

@@ -16,7 +16,6 @@ from types import ModuleType
 from typing import Any, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 from pydantic import ValidationError, create_model
 
 from podium.challenges.board import title_of
@@ -35,10 +34,9 @@ from podium.challenges.declared.catalogue.base import (
     referenced,
 )
 from podium.challenges.declared.catalogue.regions import FORMULA, RegionFigure, RegionMetric, RegionPair
-from podium.challenges.declared.values import VALUE_KINDS, AnyValueKind, array_spacing
-from podium.challenges.declared.values.images import ContinuousImage
-from podium.challenges.declared.values.labels import LabelImage
+from podium.challenges.declared.values import VALUE_KINDS, AnyValueKind
 from podium.challenges.ground_truth import METRICS_CODE
+from podium.challenges.samples import CaseImage
 from podium.errors import ConfigurationError, OwnMetricFailed, Refused, ValidationProblem, did_you_mean, first_problem
 from podium.figures import Figures
 from podium.kernel import deadline
@@ -105,7 +103,7 @@ def _named(error: BaseException) -> str:
 def own_kind(own: OwnMetric) -> MetricKind:
     """The kind of metric that this declaration makes."""
     if own.values:
-        return whole_case_kind(own, VALUE_KINDS)
+        return whole_case_kind(own)
     shared: dict[str, Any] = {"name": own.kind, "definition": f"{own.kind} of the challenge's metrics.py"}
     if own.scope != "cohort" and own.is_of_regions:
         return RegionMetric(**shared, figures={"": _region_figure(own)})
@@ -188,19 +186,16 @@ def _of_region(own: OwnMetric, pair: RegionPair) -> float | None:
 def _of_values(own: OwnMetric, case: DeclaredCase, value: AnyValueKind) -> float | None:
     compared = case.values[value.name]
     found, expected = compared.found, compared.reference
-    if isinstance(found, ContinuousImage) and isinstance(expected, ContinuousImage):
-        spacing = array_spacing(expected.geometry, expected.pixels.ndim)
-        return _called(own, prediction=found.pixels, reference=expected.pixels, spacing_mm=spacing)
+    if isinstance(expected, CaseImage):
+        return _called(own, prediction=found.pixels, reference=expected.pixels, spacing_mm=expected.spacing)
     return _called(own, prediction=found, reference=expected)
 
 
 def _of_all(own: OwnMetric, cohort: CohortFacts) -> Floats:
     numbers = np.arange(len(cohort.facts))
-    return np.array([_of_drawn(own, cohort, np.repeat(numbers, counts)) for counts in cohort.resamples.counts])
-
-
-def _of_drawn(own: OwnMetric, cohort: CohortFacts, drawn: NDArray[np.int64]) -> float:
-    return drawn_figure(own, lambda: of_facts(own, [cohort.facts[number] for number in drawn]))
+    drawn = (np.repeat(numbers, counts).tolist() for counts in cohort.resamples.counts)
+    facts = ([cohort.facts[number] for number in each] for each in drawn)
+    return np.array([drawn_figure(own, partial(of_facts, own, each)) for each in facts])
 
 
 def drawn_figure(own: OwnMetric, compute: Callable[[], Any]) -> float:
@@ -233,14 +228,12 @@ def _reference(fact: Mapping[str, Any]) -> Any:
 # `prepared`, and its parameters.
 
 
-def whole_case_kind(own: OwnMetric, compares: Sequence[str]) -> "WholeCaseMetric":
+def whole_case_kind(own: OwnMetric) -> "WholeCaseMetric":
     """The kind of metric that this declaration makes; its parameters are keys of `[[metrics]]`."""
     keys: Any = {name: (PARAMETERS[kind], ...) for name, kind in own.parameters.items()}
     model = create_model("WholeCaseSettings", __base__=MetricSettings, **keys)
     definition = f"{own.kind} of the challenge's metrics.py"
-    return WholeCaseMetric(
-        name=own.kind, definition=definition, compares=tuple(compares), settings_model=model, own=own
-    )
+    return WholeCaseMetric(name=own.kind, definition=definition, compares=VALUE_KINDS, settings_model=model, own=own)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -365,19 +358,17 @@ class WholeCaseMetric(MetricKind):
 
 
 def _plain(value: Any) -> Any:
-    return (
-        value.labels if isinstance(value, LabelImage) else value.pixels if isinstance(value, ContinuousImage) else value
-    )
+    return value.pixels if isinstance(value, CaseImage) else value
 
 
 def _seen(case: DeclaredCase, values: Sequence[str]) -> dict[str, Any]:
     """What a function may see of a case."""
     compared = {name: case.values[name] for name in values}
-    images = [each.reference for each in compared.values() if isinstance(each.reference, LabelImage | ContinuousImage)]
+    images = [each.reference for each in compared.values() if isinstance(each.reference, CaseImage)]
     return {
         "predictions": {name: _plain(each.prediction) for name, each in compared.items()},
         "references": {name: _plain(each.reference) for name, each in compared.items()},
-        "spacing_mm": array_spacing(images[0].geometry, _plain(images[0]).ndim) if images else None,
+        "spacing_mm": images[0].spacing if images else None,
         "extra": case.extra,
         "facts": case.facts,
         "prepared": case.prepared,

@@ -25,7 +25,8 @@ from podium.challenges.declared.catalogue.base import (
     referenced,
 )
 from podium.challenges.declared.values import AnyValueKind, Compared, Texts
-from podium.challenges.declared.values.labels import LabelImage, LabelsValue
+from podium.challenges.declared.values.labels import LabelsValue
+from podium.challenges.samples import CaseImage
 from podium.challenges.settings import as_tuple
 from podium.errors import ValidationProblem
 from podium.figures import Figures, get
@@ -34,7 +35,7 @@ from podium.metrics.declaration import CaseMetric, CohortMetric, Figure, Reason
 from podium.metrics.engines import OWN, MetricEngine
 from podium.metrics.overlap import Region, VoxelCounts, count_voxels, find_regions
 from podium.metrics.resampling import Resamples
-from podium.metrics.surfaces import BoundaryKind, SurfaceDistances, measure_surfaces
+from podium.metrics.surfaces import BoundaryKind, SurfaceDistances, diagonal_mm, measure_surfaces
 
 if TYPE_CHECKING:
     from podium.metrics.lesions import LesionMatches, MatchingRule
@@ -106,20 +107,20 @@ class RegionPair:
 
 def region_pair(case: DeclaredCase, place: "RegionPlace") -> RegionPair:
     """One region of a case: all regions of a label image are found in one pass, for all metrics."""
-    compared: Compared[LabelImage, LabelImage] = case.values[place.value.name]
+    compared: Compared[CaseImage, CaseImage] = case.values[place.value.name]
     if "pairs" not in compared.cache:
         compared.cache["pairs"] = _all_pairs(compared, place)
     pair: RegionPair = compared.cache["pairs"][place.region]
     return pair
 
 
-def _all_pairs(compared: Compared[LabelImage, LabelImage], place: "RegionPlace") -> Mapping[str, RegionPair]:
+def _all_pairs(compared: Compared[CaseImage, CaseImage], place: "RegionPlace") -> Mapping[str, RegionPair]:
     value = place.value
     assert isinstance(value, LabelsValue)
     reference = compared.reference
     found = find_regions(
-        prediction=reference.labels if compared.prediction is None else compared.prediction.labels,
-        reference=reference.labels,
+        prediction=reference.pixels if compared.prediction is None else compared.prediction.pixels,
+        reference=reference.pixels,
         regions={name: frozenset(values) for name, values in value.regions.items()},
         ignore=value.settings.ignore,
     )
@@ -128,7 +129,7 @@ def _all_pairs(compared: Compared[LabelImage, LabelImage], place: "RegionPlace")
             name=name,
             region=region,
             spacing=reference.spacing,
-            diagonal_mm=reference.diagonal_mm,
+            diagonal_mm=diagonal_mm(shape=reference.pixels.shape, spacing_mm=reference.spacing),
             is_missing=compared.is_missing,
             engine=place.engine,
         )

@@ -1,6 +1,6 @@
 """The catalogue of texts: BLEU-4 of all cases together, METEOR of every case; see docs/reports.md for their rules."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from podium.challenges.declared.catalogue.base import CaseValueMetric, CohortValueMetric, DeclaredCase, MetricSettings
 from podium.challenges.declared.values import AnyValueKind
@@ -16,14 +16,21 @@ def _ngram_counts(case: DeclaredCase, value: AnyValueKind, _: MetricSettings) ->
     return [*found.matches, *found.totals, found.candidate_tokens, found.reference_tokens]
 
 
-def _meteor(case: DeclaredCase, value: AnyValueKind, _: MetricSettings) -> float:
-    compared = case.values[value.name]
-    return meteor(candidate=tokens_of(compared.found), reference=tokens_of(compared.reference))
+def _token_metric(compute: Callable[..., float], title: str, definition: str) -> CaseValueMetric:
+    """A metric of the tokens of every case, named like its function."""
 
+    def of_case(case: DeclaredCase, value: AnyValueKind, _: MetricSettings) -> float:
+        compared = case.values[value.name]
+        return compute(candidate=tokens_of(compared.found), reference=tokens_of(compared.reference))
 
-def _rouge_l(case: DeclaredCase, value: AnyValueKind, _: MetricSettings) -> float:
-    compared = case.values[value.name]
-    return rouge_l(candidate=tokens_of(compared.found), reference=tokens_of(compared.reference))
+    return CaseValueMetric(
+        name=compute.__name__,
+        definition=definition,
+        compares=("text",),
+        figure=Figure(title=title, direction="higher", highest=1.0),
+        compute=of_case,
+        worst=lambda _, __: 0.0,
+    )
 
 
 METRICS = (
@@ -36,20 +43,8 @@ METRICS = (
         failed='"empty"',
         compute=lambda cohort: corpus_bleu(bleu_4, cohort.facts, cohort.resamples),
     ),
-    CaseValueMetric(
-        name="meteor",
-        definition="METEOR of exact matches only, without stems and synonyms",
-        compares=("text",),
-        figure=Figure(title="METEOR", direction="higher", highest=1.0),
-        compute=_meteor,
-        worst=lambda _, __: 0.0,
-    ),
-    CaseValueMetric(
-        name="rouge_l",
-        definition="F1 of the longest common subsequence of tokens: 2 LCS / (tokens of P + tokens of G)",
-        compares=("text",),
-        figure=Figure(title="ROUGE-L", direction="higher", highest=1.0),
-        compute=_rouge_l,
-        worst=lambda _, __: 0.0,
+    _token_metric(meteor, "METEOR", "METEOR of exact matches only, without stems and synonyms"),
+    _token_metric(
+        rouge_l, "ROUGE-L", "F1 of the longest common subsequence of tokens: 2 LCS / (tokens of P + tokens of G)"
     ),
 )

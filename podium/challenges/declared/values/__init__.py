@@ -16,12 +16,11 @@ from pydantic import AfterValidator, Field, StrictBool, StrictInt, StrictStr, fi
 
 from podium.challenges.declared.files import ExpectedPrediction, Located
 from podium.challenges.ground_truth import Description
-from podium.challenges.samples import Asked, CaseSamples, Part, SampleImage, Socket
+from podium.challenges.samples import Asked, CaseImage, CaseSamples, Part, Socket
 from podium.challenges.settings import Finite, Settings, Slug, Text, as_tuple, said
 from podium.figures import Figures
 from podium.own_metrics import KINDS_WITH_FACTS
 from podium.pairing import Template
-from podium.readers.geometry import Geometry
 
 SettingsT = TypeVar("SettingsT", bound="ValueSettings")
 PredictionT = TypeVar("PredictionT")
@@ -144,7 +143,7 @@ class ValueSettings(Settings):
 
     @property
     def reference_table_columns(self) -> Sequence[str]:
-        return self.reference_columns
+        return self.reference_columns if self.table_columns == as_tuple(self.column) else self.table_columns
 
     @property
     def optional_columns(self) -> Sequence[str]:
@@ -200,7 +199,7 @@ class Value(ABC, Generic[SettingsT, PredictionT, ReferenceT]):
 
     def shape(self, reference: ReferenceT) -> tuple[int, ...] | None:
         """The shape that a prediction must have, if it is an array."""
-        return None
+        return reference.pixels.shape if isinstance(reference, CaseImage) else None
 
     @property
     def fact_paths(self) -> Sequence[str]:
@@ -235,7 +234,7 @@ class Value(ABC, Generic[SettingsT, PredictionT, ReferenceT]):
         return self.settings.sockets[0]
 
     def written(self, answer: Any) -> Any:
-        """A prediction as a `SampleImage` or JSON."""
+        """A prediction as a `CaseImage` or JSON."""
         return answer
 
     def rows(self, answer: Any) -> Sequence[Mapping[str, Any]]:
@@ -246,7 +245,7 @@ class Value(ABC, Generic[SettingsT, PredictionT, ReferenceT]):
 
     def faults(self, written: Any) -> Mapping[str, Any]:
         """Predictions to be refused, by what is wrong with them."""
-        if isinstance(written, SampleImage):
+        if isinstance(written, CaseImage):
             return {"wrong-size": replace(written, pixels=written.pixels[..., :-1])}
         return {"wrong-type": "not a value"}
 
@@ -260,15 +259,8 @@ def categories_of(descriptions: Sequence[Description], name: str) -> Sequence[st
     return [each.categories[name] for each in descriptions if name in each.categories]
 
 
-def array_spacing(geometry: Geometry | None, axes: int) -> tuple[float, ...]:
-    """In array order (z, y, x) and mm; 1 for every axis where the format has none."""
-    return (1.0,) * axes if geometry is None else tuple(reversed(geometry.spacing))[-axes:]
-
-
 AnyValueKind = Value[Any, Any, Any]
 
-
-# The class of a kind.
 
 _MODULES = {
     "labels": "labels",
@@ -290,24 +282,10 @@ _MODULES = {
 VALUE_KINDS = tuple(_MODULES)
 
 
-def _kind(name: str) -> tuple[type[ValueSettings], type[AnyValueKind]]:
+def value_kind(name: str) -> tuple[type[ValueSettings], type[AnyValueKind]]:
+    """The model of the tables of this kind, and the class of its values."""
     found: tuple[type[ValueSettings], type[AnyValueKind]] = import_module(f"{__name__}.{_MODULES[name]}").KINDS[name]
     return found
-
-
-def value_model(kind: str) -> type[ValueSettings]:
-    """The model of the tables of this kind."""
-    return _kind(kind)[0]
-
-
-def value_models() -> Mapping[str, type[ValueSettings]]:
-    """Of every kind."""
-    return {kind: value_model(kind) for kind in VALUE_KINDS}
-
-
-def make_value(name: str, settings: ValueSettings) -> AnyValueKind:
-    """The value of the kind that its settings have."""
-    return _kind(settings.kind)[1](name, settings)
 
 
 # Samples: every value at its places in files, tables and jobs.

@@ -119,10 +119,6 @@ class FindingsSettings(ValueSettings):
     def table_columns(self) -> Sequence[str]:
         return [*self.by_name.values()]
 
-    @property
-    def reference_table_columns(self) -> Sequence[str]:
-        return self.table_columns
-
     @model_validator(mode="after")
     def _names_are_free(self) -> Self:
         for name in RESERVED.intersection(self.by_name):

@@ -1,7 +1,7 @@
 """Continuous images, and maps of confidences whose connected components are candidates."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
@@ -11,10 +11,10 @@ from pydantic import StrictBool
 from podium.challenges.declared.files import ExpectedPrediction, Located
 from podium.challenges.declared.values import LARGEST_VALUE, MaxCandidates, Range, Value, ValueSettings
 from podium.challenges.ground_truth import Description, doubts_about_geometry
-from podium.challenges.samples import SampleImage
+from podium.challenges.samples import CaseImage
 from podium.challenges.settings import FigureName
 from podium.errors import Refused
-from podium.readers.geometry import Geometry, GeometryRule
+from podium.readers.geometry import GeometryRule
 
 
 class ImageSettings(ValueSettings):
@@ -53,31 +53,17 @@ class DetectionMapSettings(ValueSettings):
         return as_connectivity(self.connectivity)
 
 
-@dataclass(frozen=True, eq=False)
-class ContinuousImage:
-    """Pixels in numpy order."""
-
-    pixels: NDArray[Any]
-    geometry: Geometry | None
-
-
-class ImageValue(Value[ImageSettings, ContinuousImage, ContinuousImage]):
+class ImageValue(Value[ImageSettings, CaseImage, CaseImage]):
     """One continuous image per case, of the size of the reference."""
 
-    def read_prediction(self, located: Located, expected: ExpectedPrediction) -> ContinuousImage:
+    def read_prediction(self, located: Located, expected: ExpectedPrediction) -> CaseImage:
         pixels, geometry = located.image(expected)
-        return ContinuousImage(self._checked(pixels, located.label), geometry)
+        return CaseImage(self._checked(pixels, located.label), geometry)
 
-    def shape(self, reference: ContinuousImage) -> tuple[int, ...]:
-        return reference.pixels.shape
-
-    def answers(self, reference: ContinuousImage) -> Sequence[ContinuousImage]:
+    def answers(self, reference: CaseImage) -> Sequence[CaseImage]:
         return [reference, replace(reference, pixels=np.roll(reference.pixels, 1, axis=-1))]
 
-    def written(self, answer: ContinuousImage) -> SampleImage:
-        return SampleImage(answer.pixels, answer.geometry)
-
-    def describe(self, reference: ContinuousImage) -> Description:
+    def describe(self, reference: CaseImage) -> Description:
         return Description(
             figures={f"{self.name} (mean)": float(reference.pixels.mean(dtype=np.float64))},
             doubts=doubts_about_geometry(self.name, reference.geometry, self.settings),
@@ -97,21 +83,20 @@ class ImageValue(Value[ImageSettings, ContinuousImage, ContinuousImage]):
         return pixels
 
 
-class DetectionMapValue(Value[DetectionMapSettings, ContinuousImage, ContinuousImage]):
+class DetectionMapValue(Value[DetectionMapSettings, CaseImage, CaseImage]):
     """An image of confidences; the reference is a label image."""
 
-    def read_reference(self, located: Located) -> ContinuousImage:
-        labels, geometry = located.labels(ExpectedPrediction())
-        return ContinuousImage(labels, geometry)
+    def read_reference(self, located: Located) -> CaseImage:
+        return CaseImage(*located.labels(ExpectedPrediction()))
 
-    def read_prediction(self, located: Located, expected: ExpectedPrediction) -> ContinuousImage:
+    def read_prediction(self, located: Located, expected: ExpectedPrediction) -> CaseImage:
         pixels, geometry = located.image(expected)
         if pixels.dtype.kind not in "buif" or not np.isfinite(pixels).all():
             raise Refused(f"'{located.label}' holds values that are not finite numbers.")
         if pixels.size and pixels.min() < 0:
             raise Refused(f"'{located.label}' holds negative values; confidences start at 0.")
         self._warn_about_many(pixels, expected.warnings)
-        return ContinuousImage(pixels, geometry)
+        return CaseImage(pixels, geometry)
 
     def _warn_about_many(self, confidences: NDArray[Any], warnings: list[str]) -> None:
         from podium.metrics.components import label_components
@@ -124,10 +109,7 @@ class DetectionMapValue(Value[DetectionMapSettings, ContinuousImage, ContinuousI
         if candidates > most:
             warnings.append(f"{candidates:,} candidates were found; only the {most:,} most confident count.")
 
-    def shape(self, reference: ContinuousImage) -> tuple[int, ...]:
-        return reference.pixels.shape
-
-    def answers(self, reference: ContinuousImage) -> Sequence[ContinuousImage]:
+    def answers(self, reference: CaseImage) -> Sequence[CaseImage]:
         found = reference.pixels != 0
         if self.settings.reference_instances:  # a gap keeps findings apart that touch
             from scipy.ndimage import maximum_filter
@@ -135,10 +117,7 @@ class DetectionMapValue(Value[DetectionMapSettings, ContinuousImage, ContinuousI
             found &= maximum_filter(reference.pixels, size=3) == reference.pixels
         return [replace(reference, pixels=found * np.float32(sure)) for sure in (1, 0)]
 
-    def written(self, answer: ContinuousImage) -> SampleImage:
-        return SampleImage(answer.pixels, answer.geometry)
-
-    def references(self, reference: ContinuousImage) -> int:
+    def references(self, reference: CaseImage) -> int:
         """How many findings there are."""
         from podium.metrics.components import find_lesions, instances_of
 
@@ -147,13 +126,13 @@ class DetectionMapValue(Value[DetectionMapSettings, ContinuousImage, ContinuousI
         volume = reference.pixels if reference.pixels.ndim == 3 else reference.pixels[None]
         return find_lesions(volume != 0, connectivity=self.settings.neighbours).count
 
-    def describe(self, reference: ContinuousImage) -> Description:
+    def describe(self, reference: CaseImage) -> Description:
         return Description(
             figures={f"{self.name} (findings)": self.references(reference)},
             doubts=[*doubts_about_geometry(self.name, reference.geometry, self.settings), *self._doubts(reference)],
         )
 
-    def _doubts(self, reference: ContinuousImage) -> Sequence[str]:
+    def _doubts(self, reference: CaseImage) -> Sequence[str]:
         is_known = self.settings.reference_instances
         labels = [] if is_known else [each for each in np.unique(reference.pixels).tolist() if each]
         apart = [self.references(replace(reference, pixels=reference.pixels == each)) for each in labels]

@@ -3,7 +3,7 @@
 
 import itertools
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import count
 from typing import Annotated, Any, ClassVar, Literal, Self
 
@@ -12,14 +12,13 @@ from numpy.typing import NDArray
 from pydantic import Field, StrictInt, StringConstraints, model_validator
 
 from podium.challenges.declared.files import ExpectedPrediction, Located
-from podium.challenges.declared.values import RESERVED, Value, ValueSettings, array_spacing, categories_of
+from podium.challenges.declared.values import RESERVED, Value, ValueSettings, categories_of
 from podium.challenges.ground_truth import Description, doubts_about_geometry
-from podium.challenges.samples import SampleImage
+from podium.challenges.samples import CaseImage
 from podium.challenges.settings import FigureName, as_tuple
 from podium.errors import Refused
 from podium.metrics.overlap import damaged_labels, voxel_ml
-from podium.metrics.surfaces import diagonal_mm
-from podium.readers.geometry import Geometry, GeometryRule
+from podium.readers.geometry import GeometryRule
 
 BACKGROUND = "background"
 MOST_INSTANCES = 65_535
@@ -117,24 +116,8 @@ class InstancesSettings(ValueSettings):
         return self
 
 
-@dataclass(frozen=True, eq=False)
-class LabelImage:
-    """Labels in the first spelling of the settings."""
-
-    labels: NDArray[Any]
-    geometry: Geometry | None
-
-    @property
-    def spacing(self) -> tuple[float, ...]:
-        return array_spacing(self.geometry, self.labels.ndim)
-
-    @property
-    def diagonal_mm(self) -> float:
-        return diagonal_mm(shape=self.labels.shape, spacing_mm=self.spacing)
-
-
-class LabelsValue(Value[LabelsSettings, LabelImage, LabelImage]):
-    """One label image per case."""
+class LabelsValue(Value[LabelsSettings, CaseImage, CaseImage]):
+    """One label image per case, in the first spelling of the settings."""
 
     def __init__(self, name: str, settings: LabelsSettings) -> None:
         super().__init__(name, settings)
@@ -151,33 +134,27 @@ class LabelsValue(Value[LabelsSettings, LabelImage, LabelImage]):
             for table in settings.spellings
         ]
 
-    def read_reference(self, located: Located) -> LabelImage:
+    def read_reference(self, located: Located) -> CaseImage:
         labels, geometry = located.labels(ExpectedPrediction())
         if labels.ndim not in (2, 3):
             raise Refused(f"'{located.label}' must have 2 or 3 axes, it has {labels.ndim}.")
-        return LabelImage(self._in_first_spelling(labels, located.label, is_reference=True), geometry)
+        return CaseImage(self._in_first_spelling(labels, located.label, is_reference=True), geometry)
 
-    def read_prediction(self, located: Located, expected: ExpectedPrediction) -> LabelImage:
+    def read_prediction(self, located: Located, expected: ExpectedPrediction) -> CaseImage:
         labels, geometry = located.labels(expected)
-        return LabelImage(self._in_first_spelling(labels, located.label, is_reference=False), geometry)
+        return CaseImage(self._in_first_spelling(labels, located.label, is_reference=False), geometry)
 
-    def shape(self, reference: LabelImage) -> tuple[int, ...]:
-        return reference.labels.shape
-
-    def answers(self, reference: LabelImage) -> Sequence[LabelImage]:
-        invented = reference.labels.copy()
+    def answers(self, reference: CaseImage) -> Sequence[CaseImage]:
+        invented = reference.pixels.copy()
         values = sorted({value for region in self.regions.values() for value in region})
         for number, value in enumerate(values):
             size = min(_INVENTED, invented.size // len(values))
             part = invented.reshape(-1)[number * size : (number + 1) * size]
             part[part == 0] = value
-        copies = [reference.labels, *damaged_labels(reference.labels), invented]
-        return [replace(reference, labels=each) for each in copies]
+        copies = [reference.pixels, *damaged_labels(reference.pixels), invented]
+        return [replace(reference, pixels=each) for each in copies]
 
-    def written(self, answer: LabelImage) -> SampleImage:
-        return SampleImage(answer.labels, answer.geometry)
-
-    def faults(self, written: SampleImage) -> Mapping[str, SampleImage]:
+    def faults(self, written: CaseImage) -> Mapping[str, CaseImage]:
         unknown = next(value for value in count(1) if not any(value in spelling for spelling in self._spellings))
         wrong = np.where(
             written.pixels == written.pixels.max(), np.array(unknown, np.min_scalar_type(unknown)), written.pixels
@@ -185,10 +162,10 @@ class LabelsValue(Value[LabelsSettings, LabelImage, LabelImage]):
         is_error = self.settings.other_labels == "error"
         return {**super().faults(written), **({"wrong-label": replace(written, pixels=wrong)} if is_error else {})}
 
-    def describe(self, reference: LabelImage) -> Description:
-        counts = {self._mask(each): int(np.isin(reference.labels, self.regions[each]).sum()) for each in self.regions}
+    def describe(self, reference: CaseImage) -> Description:
+        counts = {self._mask(each): int(np.isin(reference.pixels, self.regions[each]).sum()) for each in self.regions}
         figures: dict[str, float] = {}
-        if reference.geometry is not None and reference.labels.ndim == 3:
+        if reference.geometry is not None and reference.pixels.ndim == 3:
             figures = {f"{name} (ml)": count * voxel_ml(reference.spacing) for name, count in counts.items()}
             figures[f"{self.name}: smallest spacing (mm)"] = min(reference.spacing)
             figures[f"{self.name}: largest spacing (mm)"] = max(reference.spacing)
@@ -229,12 +206,12 @@ class InstancesValue(LabelsValue):
 
     settings: Any  # InstancesSettings, which have what LabelsValue needs of its own
 
-    def answers(self, reference: LabelImage) -> Sequence[LabelImage]:
-        copies = [reference.labels, *damaged_labels(reference.labels), np.zeros_like(reference.labels)]
-        return [replace(reference, labels=each) for each in copies]
+    def answers(self, reference: CaseImage) -> Sequence[CaseImage]:
+        copies = [reference.pixels, *damaged_labels(reference.pixels), np.zeros_like(reference.pixels)]
+        return [replace(reference, pixels=each) for each in copies]
 
-    def describe(self, reference: LabelImage) -> Description:
-        present = np.unique(reference.labels)
+    def describe(self, reference: CaseImage) -> Description:
+        present = np.unique(reference.pixels)
         counts = {name: int(np.isin(present, labels).sum()) for name, labels in self.regions.items()}
         return Description(
             figures={f"{self.name}: {name} (objects)": number for name, number in counts.items()},

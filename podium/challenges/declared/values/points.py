@@ -51,10 +51,6 @@ class _CoordinateSettings(ValueSettings):
         return self.written_as.columns
 
     @property
-    def reference_table_columns(self) -> Sequence[str]:
-        return self.table_columns
-
-    @property
     def optional_columns(self) -> Sequence[str]:
         return self.written_as.optional
 
