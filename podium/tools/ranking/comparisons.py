@@ -24,20 +24,15 @@ _MOST_CASES = 1_000_000  # a lead that needs more is no lead
 
 @dataclass(frozen=True, kw_only=True)
 class Comparison:
-    """What the teams are compared by, in the order of the final table.
-
-    full, replicates  scores and ranks on all cases and in every replicate
-    values            `[team, case]` whose means are the scores; None where the scores are no such means
-    tables            the per-case metrics that teams are ranked by
-    resamples         of the cases, as those of `replicates`; where patients are known, tests are on their means
-    """
+    """What the teams are compared by, in the order of the final table: scores and ranks on all cases, `full`, and in
+    every replicate."""
 
     teams: Sequence[str]
     full: SchemeOutcome
     replicates: SchemeOutcome
-    values: Floats | None
-    tables: Sequence[CaseTable]
-    resamples: Resamples
+    values: Floats | None  # `[team, case]` whose means are the scores; None where the scores are no such means
+    tables: Sequence[CaseTable]  # the per-case metrics that teams are ranked by
+    resamples: Resamples  # of the cases, as those of `replicates`; where patients are known, tests are on their means
     options: RankingOptions
     by_permutation: bool = False
 

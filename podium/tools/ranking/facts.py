@@ -32,28 +32,21 @@ _CHANGED = "it was changed after it was written, or written by another version"
 
 @dataclass(frozen=True, kw_only=True)
 class Facts:
-    """Everything in the order of `files`.
-
-    cases            sorted; empty where the files contain no per-case rows
-    aggregates       quantities that depend on all teams recomputed, if the challenge has any (`is_adjusted`)
-    tables           by metric, for the metrics in the rows
-    in_schemes       the tables that the general schemes rank by, and the `weights` of their positions
-    notes            sentences on how the files were read
-    missing_metrics  the general schemes should rank by them, but the rows do not contain them
-    """
+    """Everything in the order of `files`. In `aggregates`, quantities that depend on all teams are recomputed, if the
+    challenge has any (`is_adjusted`)."""
 
     files: Sequence[TeamFile]
     challenge: Rules
     rule: RankingRule | None
-    cases: Sequence[str]
+    cases: Sequence[str]  # sorted; empty where the files contain no per-case rows
     aggregates: Sequence[Figures]
     is_adjusted: bool
     rows: Sequence[Mapping[str, CaseResult]]
-    tables: Mapping[str, CaseTable]
-    in_schemes: Sequence[CaseTable]
+    tables: Mapping[str, CaseTable]  # by metric, for the metrics in the rows
+    in_schemes: Sequence[CaseTable]  # the tables that the general schemes rank by, and the `weights` of their positions
     weights: Sequence[float]
-    notes: Sequence[str]
-    missing_metrics: Sequence[str]
+    notes: Sequence[str]  # sentences on how the files were read
+    missing_metrics: Sequence[str]  # the general schemes should rank by them, but the rows do not contain them
 
     def in_order(self, teams: Sequence[int]) -> "Facts":
         """The facts with the teams in this order."""

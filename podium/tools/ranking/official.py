@@ -180,16 +180,12 @@ def arena_section(arena: ArenaFile, teams: Sequence[str]) -> Arena:
 
 @dataclass(frozen=True, kw_only=True)
 class Official:
-    """The ranking of all cases by the rule.
-
-    finalists  [team], who goes on to the arena, or was in it
-    arena      its result, and `ratings` [team], where they decided
-    """
+    """The ranking of all cases by the rule."""
 
     rule: RankingRule
     outcome: SchemeOutcome
-    finalists: NDArray[np.bool_]
-    arena: ArenaFile | None = None
+    finalists: NDArray[np.bool_]  # [team], who goes on to the arena, or was in it
+    arena: ArenaFile | None = None  # its result, and `ratings` [team], where they decided
     ratings: Floats | None = None
 
 

@@ -55,32 +55,21 @@ _OF_CLAIMS = ("false_claim", "agreement", "resolvable", "cases_needed", "permuta
 
 @dataclass(frozen=True)
 class TableColumn:
-    """One column of the final table, after rank and team.
+    """One column of the final table, after rank and team. `cells[team]`: a figure, the ends of an interval of ranks, or
+    text; None where there is nothing."""
 
-    title        on the page; `short_title`, where it is another, is for the terminal and LaTeX
-    cells        [team]: a figure, the ends of an interval of ranks, or text; None where there is nothing
-    intervals    [team], of figures
-    spreads      [team], standard deviations, which the page shows where there is no interval
-    decimals     of figures on the page and in LaTeX
-    remarks      [team], which the page shows as warnings below the cells
-    notes        [team], instead of an interval below the cell
-    kind         the CSS class of the column
-    best         high or low, where one is better: a click on the heading sorts the best first
-    is_optional  left out where the terminal is too narrow
-    """
-
-    title: str
+    title: str  # on the page; `short_title`, where it is another, is for the terminal and LaTeX
     cells: Sequence[float | tuple[int, int] | str | None]
     short_title: str = ""
     _: KW_ONLY
-    intervals: Intervals | None = None
-    spreads: Row | None = None
-    decimals: int = 0
-    remarks: Sequence[str] = ()
-    notes: Sequence[str] = ()
-    kind: str = ""
-    best: str = ""
-    is_optional: bool = False
+    intervals: Intervals | None = None  # [team], of figures
+    spreads: Row | None = None  # [team], standard deviations, which the page shows where there is no interval
+    decimals: int = 0  # of figures on the page and in LaTeX
+    remarks: Sequence[str] = ()  # [team], which the page shows as warnings below the cells
+    notes: Sequence[str] = ()  # [team], instead of an interval below the cell
+    kind: str = ""  # the CSS class of the column
+    best: str = ""  # high or low, where one is better: a click on the heading sorts the best first
+    is_optional: bool = False  # left out where the terminal is too narrow
 
     @property
     def head(self) -> str:

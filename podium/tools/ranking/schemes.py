@@ -39,35 +39,21 @@ PlatformMethod = Literal["absolute", "mean", "median"]
 
 @dataclass(frozen=True, kw_only=True)
 class RankingOptions:
-    """What an organiser may choose.
+    """What an organiser may choose."""
 
-    scheme            what the final table follows: `official`, `platform`, or a general scheme
-    metrics           per-case metrics for the general schemes instead of those the challenge declares
-    weights           of the positions by these metrics; 1 for metrics that are not named
-    bootstraps        replicates; by default as many as the intervals need (`enough_replicates`)
-    confidence        of every interval
-    alpha             the level of every test
-    quantile          of the cases, for `quantile-then-rank`: 0.05 asks how a team does in its worst twentieth
-    platform_method   instead of the one in the challenge's phase settings
-    arena             arena.json, whose ratings decide among the finalists
-    tied_groups       teams of one arena group share its rank, as they do where the arena was closed with that option
-    calibration       calibration.json of the judge, for the page
-    progress          how the progress of long work is shown
-    """
-
-    scheme: str = OFFICIAL
-    metrics: tuple[str, ...] = ()
-    weights: Mapping[str, float] = field(default_factory=dict)
-    bootstraps: int | None = None
+    scheme: str = OFFICIAL  # what the final table follows: `official`, `platform`, or a general scheme
+    metrics: tuple[str, ...] = ()  # per-case metrics for the general schemes instead of those the challenge declares
+    weights: Mapping[str, float] = field(default_factory=dict)  # of positions by metrics; 1 for those not named
+    bootstraps: int | None = None  # replicates; by default as many as the intervals need (`enough_replicates`)
     seed: int = 0
-    confidence: float = 0.95
-    alpha: float = 0.05
-    quantile: float = 0.05
-    platform_method: PlatformMethod | None = None
-    arena: Path | None = None
-    tied_groups: bool = False
-    calibration: Path | None = None
-    progress: ProgressFactory = no_progress
+    confidence: float = 0.95  # of every interval
+    alpha: float = 0.05  # the level of every test
+    quantile: float = 0.05  # of the cases, for `quantile-then-rank`: 0.05 asks how a team does in its worst twentieth
+    platform_method: PlatformMethod | None = None  # instead of the one in the challenge's phase settings
+    arena: Path | None = None  # arena.json, whose ratings decide among the finalists
+    tied_groups: bool = False  # teams of one arena group share its rank, as where the arena was closed with that option
+    calibration: Path | None = None  # calibration.json of the judge, for the page
+    progress: ProgressFactory = no_progress  # how the progress of long work is shown
 
 
 def enough_replicates(options: RankingOptions, *, cases: int) -> int:
@@ -133,19 +119,14 @@ ScoreFunction = Callable[[CaseTable, Resamples, RankingOptions], Floats]
 
 @dataclass(frozen=True)
 class Scheme:
-    """A general scheme. `score` gives one figure per team from a table of cases, as `[replicate, team]`.
-
-    words        one sentence; may contain {quantile}
-    direction    of the score; None if it is the metric's
-    score_title  of the score; empty if it is the metric's
-    """
+    """A general scheme. `score` gives one figure per team from a table of cases, as `[replicate, team]`."""
 
     name: str
     title: str
-    words: str
+    words: str  # one sentence; may contain {quantile}
     score: ScoreFunction
-    direction: Direction | None = None
-    score_title: str = ""
+    direction: Direction | None = None  # of the score; None if it is the metric's
+    score_title: str = ""  # of the score; empty if it is the metric's
 
 
 def positions_in_cases(table: CaseTable) -> Ranks:
