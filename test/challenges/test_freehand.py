@@ -217,7 +217,7 @@ def test_teams_beyond_the_time_limit_are_named(tmp_path: Path) -> None:
     truth = write_ground_truth(tmp_path / "truth", extra="time_limit_hours = 0.5\n", edition="2025")
     teams = {"slow": (1.0, 1801.0), "fast": (1.0, 1800.0), "unknown": (1.0, None)}
     ranking = rank_teams(tmp_path, truth, teams)
-    assert [note for note in ranking["notes"] if "time limit" in note] == [
+    assert [note["text"] for note in ranking["notes"] if "time limit" in note["text"]] == [
         "Warning: beyond the time limit of 0.5 h for all cases: slow.",
         "Not known to be within the time limit of 0.5 h for all cases: unknown.",
     ]
