@@ -54,7 +54,8 @@ WORKDIR /opt/app
 COPY evaluate.py ./
 COPY podium ./podium
 # Of the tools an evaluation needs only the declared outputs, and the result pages for other platforms.
-RUN rm -rf podium/tools/arena podium/tools/batch podium/tools/freehand.py podium/tools/judge podium/tools/simulation \
+RUN rm -rf podium/tools/arena podium/tools/batch podium/tools/freehand.py podium/tools/judge podium/tools/preparation \
+      podium/tools/simulation \
  && python -m compileall -q --invalidation-mode unchecked-hash podium
 COPY image/sbom.py /build/
 COPY --from=root /srv/root/var/lib/dpkg/status /build/

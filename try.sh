@@ -59,7 +59,7 @@ if ((code)); then
   echo "try.sh: the evaluation of $submission ended with exit code $code; participants see the last line above." >&2
   exit "$code"
 fi
-"${podium[@]}" leaderboard "$challenge" --ground-truth "ground-truth/$challenge" >"$work/phase.json"
+"${podium[@]}" leaderboard "$challenge" --json --ground-truth "ground-truth/$challenge" >"$work/phase.json"
 python3 - "$output/metrics.json" "$work/phase.json" <<'PYTHON'
 import json, sys
 

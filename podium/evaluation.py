@@ -232,6 +232,8 @@ def find_challenge(ground_truth: Path, named: str | None) -> ChallengeFolder:
 
 def import_packages(ground_truth: Path, *, challenge: str | None) -> None:
     """Load what evaluations of this challenge will import, for a process that waits for submissions."""
+    import scipy.special  # noqa: F401  (error bars)
+
     loaded = load_challenge(find_challenge(ground_truth, challenge))
     preload_readers(loaded.libraries)
     loaded.import_packages()

@@ -103,7 +103,10 @@ def test_aggregates_can_be_computed_again_from_the_rows_alone(tmp_path: Path) ->
         CaseResult(case=row["case"], status=row["status"], metrics=row["metrics"], error=row["error"])
         for row in document["results"]
     ]
-    assert reports().aggregate(rows, Runtime()) == document["aggregates"]
+    expected = {
+        name: each for name, each in document["aggregates"].items() if name != "score_ci"
+    }  # needs the references
+    assert reports().aggregate(rows, Runtime()) == expected
 
 
 def test_figures_of_text_lie_between_0_and_1() -> None:

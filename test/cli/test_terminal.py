@@ -230,15 +230,16 @@ def test_ranking_shows_its_progress(scores: Path) -> None:
 
 
 def test_several_parts_do_not_repeat_what_they_have_in_common(
-    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     each = product("ab", enumerate("xyz"), (1, 2))
     rows = [f"{team},{case},{task},0.{number}{case}" for task, (number, team), case in each]
     (tmp_path / "scores.csv").write_text("\n".join(["team,case,task,dice", *rows]))
     words = ["rank", str(tmp_path / "scores.csv"), "--direction", "higher", "--output", str(tmp_path / "out")]
+    monkeypatch.setenv("COLUMNS", "400")
     assert main(words) == 0
     out = capfd.readouterr().out
-    sentences = [line for line in out.splitlines() if line.endswith(".") and not line.startswith("Written to")]
+    sentences = [line for line in out.splitlines() if line.endswith(".") and "Written to" not in line]
     assert len(sentences) == len(set(sentences)), out
     assert sum(line.startswith("Rule: ") for line in sentences) == 1
 

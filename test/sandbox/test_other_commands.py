@@ -83,7 +83,9 @@ def test_overlays_are_the_same_and_a_reader_that_crashes_costs_its_own(
         crashed = page("crashed.html")
     read_here(monkeypatch, "podium.tools.report.overlays")
     assert page("here.html") == apart
-    assert (apart.count("data:image/png"), crashed.count("data:image/png")) == (8, 6)
+    assert (apart.count("data:image/png"), crashed.count("data:image/png")) == (16, 12), (
+        "a panel for each of two structures that overlap"
+    )
     assert crashed.count(f"No picture: Reading &#39;csv_0128_pred.h5&#39;{CRASHED.removesuffix('.')}") == 1
 
 
