@@ -106,7 +106,7 @@ def until(page: BrowserPage, expression: str) -> None:
 
 def go_to(page: BrowserPage, tab: str) -> None:
     page.locator(f".tabs a[href='#{tab}']").click()
-    assert page.locator(f"#{tab}").is_visible()
+    page.locator(f"#{tab}").wait_for()
 
 
 def each_tab(page: BrowserPage) -> Iterator[str]:
@@ -197,7 +197,7 @@ def test_a_dot_says_what_it_is_and_leads_to_its_row(browser: Browser, pages: dic
     assert words == ["Team", "D", "Case", "c3", "Value", "0", "Rank", "4", "Status", "missing"]
     dots.nth(worst).click()
     until(page, "location.hash === '#team-4-3'")
-    assert page.locator("tr:target").inner_text().startswith("c3")
+    until(page, "document.querySelector('tr:target')?.innerText.startsWith('c3')")  # laid out when it is near
 
 
 def test_from_the_ranking_to_a_team_to_a_case_to_its_picture_and_back(browser: Browser, pages: dict[str, Path]) -> None:
@@ -206,7 +206,7 @@ def test_from_the_ranking_to_a_team_to_a_case_to_its_picture_and_back(browser: B
     page.locator("#team-3-8 a", has_text="picture").click()
     assert page.locator("figure:target svg").count() >= 1
     page.locator("figure:target a", has_text="Its row in the table").click()
-    assert page.locator("tr:target").inner_text().startswith("c8")
+    until(page, "document.querySelector('tr:target')?.innerText.startsWith('c8')")  # laid out when it is near
     page.locator("article", has=page.locator("tr:target")).get_by_text("Back to the ranking").click()
     assert page.evaluate("location.hash") == "#ranking"
 
