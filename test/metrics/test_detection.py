@@ -466,7 +466,7 @@ def test_a_replicate_is_the_figure_of_its_cases(cases: list[Facts], seed: int, b
 
 
 def by_steps(cases: list[Facts], level: float, units: float) -> float:
-    """Read literally: of all thresholds with at most so many false positives per unit, the highest sensitivity."""
+    """A literal reading: the highest sensitivity at any threshold with at most this many false positives per unit."""
     pairs = [pair for case in cases for pair in zip(case["probabilities"], case["hits"], strict=True)]
     best = 0
     for threshold in {probability for probability, _ in pairs}:

@@ -91,11 +91,14 @@ def result_chart(file: TeamFile, challenge: AnyChallenge) -> Spec:
 
 def _score_chart(file: TeamFile, challenge: AnyChallenge) -> Spec:
     column, figures = challenge.columns()[0], file.content.aggregates
-    value, half = figure_at(figures, column.path), figure_at(figures, column.path + HALF_WIDTH) or 0.0
+    value, half = figure_at(figures, column.path), figure_at(figures, column.path + HALF_WIDTH)
     found = challenge.scoreboard.names.find(column.path)
-    band: list[Spec] = [] if value is None else [{"first": value - half, "third": value + half, "median": value}]
-    dots: list[Spec] = [{"case": "all cases", "status": "scored", "value": each["median"]} for each in band]
-    words = f"{column.title}, {column.direction} is better: band of its 95 % interval"
+    dots: list[Spec] = [] if value is None else [{"case": "all cases", "status": "scored", "value": value}]
+    band: list[Spec] = []
+    words = f"{column.title}, {column.direction} is better"
+    if value is not None and half is not None:
+        band = [{"first": value - half, "third": value + half, "median": value}]
+        words += ": band of its 95 % interval"
     lowest, highest = (found.lowest, found.highest) if found else (-LARGEST, LARGEST)
     return _by_case(words, lowest, highest, dots, band)
 

@@ -76,6 +76,15 @@ def test_hidden_cases_are_hidden_in_every_output(per_case: str, tmp_path: Path) 
         assert "risk.correct" not in texts[1]
 
 
+def test_a_score_without_an_error_bar_has_no_band_of_width_0(tmp_path: Path) -> None:
+    found = evaluate(TEAMS / "dropout", truth(tmp_path, {CHART: "chart"}, per_case="none"), tmp_path / "o")
+    assert "score_ci" not in found["aggregates"], "fewer than 10 cases are scored"
+    drawn = chart(tmp_path / "o")
+    assert drawn["datasets"]["band"] == []
+    assert [dot["value"] for dot in drawn["datasets"]["rows"]] == [found["aggregates"]["score"]]
+    assert "interval" not in drawn["title"]["text"]
+
+
 def test_they_are_written_where_all_cases_fail(tmp_path: Path) -> None:
     submission = tmp_path / "s"
     submission.mkdir()
